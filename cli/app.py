@@ -1,0 +1,99 @@
+"""The `mspt` command: global options, one command for each stage, the views, and how errors are printed."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from mspt.cli.chain import add_run_command
+from mspt.cli.commands import Context, add_stage_commands
+from mspt.cli.console import Console
+from mspt.core.errors import MsptError
+
+_GLOBAL_VALUES = ("--workspace", "--config")
+_GLOBAL_FLAGS = ("--json", "-q", "-v", "--quiet", "--verbose")
+
+# Typer 0.29 carries its own click and exports of its usage errors only BadParameter: its parent is what all of them share.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+class Terminated(BaseException):
+    """SIGTERM: unwinds like SIGINT, so that workers end and the partial version stays whole."""
+
+
+def build_app() -> typer.Typer:
+    app = typer.Typer(
+        name="mspt",
+        help="Pre-train language models on MindSpore: from raw text to a delivered model, in resumable steps.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None if not sys.stdout.isatty() else "rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback()
+    def options(
+        context: typer.Context,
+        workspace: Annotated[Path, typer.Option("--workspace", metavar="DIR", help="where artifacts live")] = Path("work"),
+        config: Annotated[Path | None, typer.Option("--config", metavar="FILE", help="settings [default: ./mspt.toml where it exists]")] = None,
+        json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of text")] = False,
+        quiet: Annotated[bool, typer.Option("-q", "--quiet", help="no notes and no progress")] = False,
+        verbose: Annotated[bool, typer.Option("-v", "--verbose", help="more detail")] = False,
+    ) -> None:
+        context.obj = Context(workspace.expanduser().resolve(), config, Console(json, -1 if quiet else int(verbose)))
+
+    add_stage_commands(app)
+    add_run_command(app)
+    return app
+
+
+def hoist_globals(arguments: list[str]) -> list[str]:
+    """Global options may stand anywhere on the line: they are moved before the command."""
+    front: list[str] = []
+    rest: list[str] = []
+    waiting = iter(arguments)
+    for argument in waiting:
+        if argument == "--":
+            rest += [argument, *waiting]
+        elif argument in _GLOBAL_VALUES:
+            front += [argument, *([value] if (value := next(waiting, None)) is not None else [])]
+        elif argument in _GLOBAL_FLAGS or argument.startswith(tuple(f"{name}=" for name in _GLOBAL_VALUES)):
+            front.append(argument)
+        else:
+            rest.append(argument)
+    return front + rest
+
+
+def _on_sigterm(number: int, frame: FrameType | None) -> None:
+    raise Terminated
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point. Ends the process with the exit code of DESIGN.md section 4."""
+    arguments = hoist_globals(sys.argv[1:] if arguments is None else arguments)
+    console = Console(json="--json" in arguments)
+    signal.signal(signal.SIGTERM, _on_sigterm)
+    try:
+        code = build_app()(arguments, standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except MsptError as error:
+        console.error(error.message, error.hint)
+        if console.json:
+            console.result("", {"status": "error", "exit_code": error.exit_code, "error": error.message, "hint": error.hint})
+        sys.exit(error.exit_code)
+    except UsageError as error:
+        near = f"did you mean {error.possibilities[0]}?" if getattr(error, "possibilities", None) else ""  # type: ignore[attr-defined]
+        console.error(error.format_message(), near or f"`{error.ctx.command_path if error.ctx else 'mspt'} --help` shows what there is")  # type: ignore[attr-defined]
+        sys.exit(2)
+    except (KeyboardInterrupt, typer.Abort):
+        console.error("interrupted", "what was finished is kept: run the same command again to go on")
+        sys.exit(130)
+    except Terminated:
+        console.error("terminated", "what was finished is kept: run the same command again to go on")
+        sys.exit(143)

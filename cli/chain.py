@@ -1,0 +1,140 @@
+"""`mspt run`: the chain in mspt.toml, each step with explicit references to what the steps before it wrote.
+
+    [run]
+    steps = ["clean", "dedup", "second-clean", "train-tokenizer", "tokenize"]
+
+    [second-clean]
+    stage = "clean"
+
+A step reads, for each of its inputs, the nearest step before it that writes that kind, unless its table names a reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from mspt.cli.commands import Context, execute, print_outcome
+from mspt.core.config import Settings, build_config, unknown_name
+from mspt.core.errors import MsptError
+from mspt.core.stage import Stage, discover, find
+from mspt.core.store import Store
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the chain: the name that its artifacts get, and its stage."""
+
+    name: str
+    stage: Stage
+
+
+def read_chain(settings: Settings) -> list[Step]:
+    """The steps of [run], each checked: the stage exists, its table is valid, no table is unused by mistake."""
+    if not settings.steps:
+        raise MsptError(f"{settings.where} names no chain", 'add [run] steps = ["clean", "dedup", ...]; docs/configuration.md shows a whole one')
+    known = {stage.name for stage in discover()}
+    for table in settings.tables:
+        if table not in known | {"run"} and "stage" not in settings.tables[table]:
+            raise unknown_name("stage", table, known, f"[{table}] of {settings.where}")
+    unknown = sorted(set(settings.table("run")) - {"steps"})
+    if unknown:
+        raise unknown_name("setting", unknown[0], ["steps"], f"[run] of {settings.where}")
+    names = settings.steps
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise MsptError(f"[run] names the step {twice} twice", f'give the second one its own table: [{twice}-2] stage = "{twice}"')
+    return [_step(settings, name) for name in names]
+
+
+def _step(settings: Settings, name: str) -> Step:
+    table = settings.table(name)
+    stage = find(str(table.pop("stage", name)))
+    reads = set(stage.reads) | ({"source"} if stage.paths else set())
+    build_config(stage.config, {key: value for key, value in table.items() if key not in reads}, f"[{name}] of {settings.where}")
+    return Step(name, stage)
+
+
+def select(steps: Sequence[Step], first: str | None, last: str | None) -> tuple[int, int]:
+    """Half-open range of the steps between --from and --to, both included."""
+    names = [step.name for step in steps]
+    for name in (first, last):
+        if name is not None and name not in names:
+            raise unknown_name("step", name, names, "mspt run")
+    start = names.index(first) if first is not None else 0
+    end = names.index(last) + 1 if last is not None else len(steps)
+    if start >= end:
+        raise MsptError(f"--from {first} comes after --to {last}", f"the chain is: {', '.join(names)}")
+    return start, end
+
+
+def references_for(steps: Sequence[Step], position: int, written: dict[str, str], settings: Settings) -> dict[str, str]:
+    """For each input of a step the artifact of the nearest step before it that writes its kind."""
+    step = steps[position]
+    table = settings.table(step.name)
+    references: dict[str, str] = {}
+    for name, read in step.stage.artifacts.items():
+        if name in table:
+            value = str(table[name])
+            references[name] = written.get(value, value)  # a step of this chain, or a reference of its own
+        elif not (read.optional and not read.automatic):
+            before = [s.name for s in steps[:position] if s.stage.writes == read.kind]
+            if before:
+                references[name] = written.get(before[-1], before[-1])
+    return references
+
+
+def run_chain(shared: Context, first: str | None, last: str | None, dry_run: bool) -> None:
+    settings = shared.settings()
+    steps = read_chain(settings)
+    start, end = select(steps, first, last)
+    if dry_run:
+        _print_plan(shared, steps, start, end, settings)
+        return
+    written: dict[str, str] = {}
+    done: list[dict[str, Any]] = []
+    for position in range(start, end):
+        step = steps[position]
+        shared.console.heading(f"{step.name} ({position + 1 - start} of {end - start})")
+        references = references_for(steps, position, written, settings)
+        outcome = execute(shared, step.stage, step.name, {}, references)
+        written[step.name] = outcome.artifact.ref.split("/")[0]
+        done.append({"step": step.name, "status": outcome.status, "ref": outcome.artifact.ref, "seconds": round(outcome.seconds, 3)})
+        if not shared.console.json:
+            print_outcome(shared, step.stage, outcome)
+    if shared.console.json:
+        shared.console.result("", {"status": "done", "steps": done})
+
+
+def _print_plan(shared: Context, steps: Sequence[Step], start: int, end: int, settings: Settings) -> None:
+    lines, values = [], []
+    for position in range(start, end):
+        step = steps[position]
+        references = references_for(steps, position, {}, settings)
+        reads = ", ".join(f"{name}: {ref}" for name, ref in references.items()) or "raw files" if step.stage.paths else ", ".join(f"{n}: {r}" for n, r in references.items())
+        state = _state(shared.store, step)
+        lines.append(f"{position + 1:2}  {step.name:<18} {step.stage.writes:<16} {state:<12} {reads}")
+        values.append({"step": step.name, "stage": step.stage.name, "writes": step.stage.writes, "state": state, "reads": references})
+    shared.console.result("\n".join(lines), {"steps": values})
+
+
+def _state(store: Store, step: Step) -> str:
+    latest = store.latest(step.name)
+    if latest is not None:
+        return f"has v{latest.version}"
+    return "interrupted" if store.partials(step.name) else "new"
+
+
+def add_run_command(app: typer.Typer) -> None:
+    @app.command("run", rich_help_panel="Pipeline")
+    def run(
+        context: typer.Context,
+        first: Annotated[str | None, typer.Option("--from", metavar="STEP", help="start here; steps before it are taken as they are")] = None,
+        last: Annotated[str | None, typer.Option("--to", metavar="STEP", help="end here")] = None,
+        dry_run: Annotated[bool, typer.Option("--dry-run", help="show the steps and what each would read")] = False,
+    ) -> None:
+        """Run the chain of mspt.toml: every step that is not up to date."""
+        run_chain(context.obj, first, last, dry_run)

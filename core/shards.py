@@ -1,0 +1,141 @@
+"""Row-aligned shards: text shards `docs-NNNNN.parquet` and beside them attribute layers `attributes-<name>-NNNNN.parquet`.
+
+A stage that only judges writes a layer and hard-links the text. Layers are listed in artifact.json in order; later columns win. `keep` says what is
+live: it may only go from true to false, and it is true where no layer has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import xxhash
+
+from mspt.core.artifact import Artifact, FileRecord, check_file
+
+TARGET_BYTES = 128 * 2**20  # of uncompressed text in a shard
+ROW_GROUP_BYTES = 16 * 2**20
+ZSTD_LEVEL = 3
+DIGEST_KEY = b"mspt.text_digest"
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Parquet with fixed settings: equal tables give equal bytes with one version of pyarrow."""
+    pq.write_table(table, path, compression="zstd", compression_level=ZSTD_LEVEL, row_group_size=max(1, _rows_per_group(table)), store_schema=True)
+
+
+def _rows_per_group(table: pa.Table) -> int:
+    if table.num_rows == 0 or table.nbytes <= ROW_GROUP_BYTES:
+        return max(1, table.num_rows)
+    return max(1, int(table.num_rows * ROW_GROUP_BYTES / table.nbytes))
+
+
+def text_digest(ids: Iterable[str], texts: Iterable[str], sources: Iterable[str]) -> str:
+    """xxh3-128 over (id, text, source) of rows in order, each length-prefixed, so that no two row lists share an encoding."""
+    digest = xxhash.xxh3_128()
+    for row in zip(ids, texts, sources, strict=True):
+        for value in row:
+            raw = value.encode("utf-8", "surrogatepass")
+            digest.update(len(raw).to_bytes(8, "little"))
+            digest.update(raw)
+    return digest.hexdigest()
+
+
+def write_docs(path: Path, table: pa.Table) -> None:
+    """A text shard: `table` with the digest of its ids, texts and sources in the file's metadata."""
+    columns = (table.column(name).to_pylist() for name in ("id", "text", "source"))
+    metadata = {**(table.schema.metadata or {}), DIGEST_KEY: text_digest(*columns).encode()}
+    write_table(path, table.replace_schema_metadata(metadata))
+
+
+@dataclass(frozen=True)
+class Docs:
+    """The shards of one docs artifact, by path, so that it can be handed to workers. Reading checks each file's sha256 first."""
+
+    ref: str
+    root: Path
+    text: tuple[FileRecord, ...]
+    layers: tuple[tuple[str, tuple[FileRecord, ...]], ...]  # (name, one file for each shard)
+
+    @property
+    def num_shards(self) -> int:
+        return len(self.text)
+
+    @property
+    def layer_names(self) -> list[str]:
+        return [name for name, _ in self.layers]
+
+    def files(self, shard: int) -> list[FileRecord]:
+        return [self.text[shard], *(files[shard] for _, files in self.layers)]
+
+    def bytes(self, shard: int) -> int:
+        """Size on disk of all files of a shard."""
+        return sum(file.bytes for file in self.files(shard))
+
+    def num_rows(self, shard: int) -> int:
+        return int(pq.read_metadata(self.root / self.text[shard].path).num_rows)
+
+    def columns(self) -> list[str]:
+        if not self.text:
+            return ["keep"]
+        names = [n for file in self.files(0) for n in pq.read_schema(self.root / file.path).names]
+        return list(dict.fromkeys([*names, "keep"]))
+
+    def read(self, shard: int, columns: Sequence[str] | None = None, *, check: bool = True) -> pa.Table:
+        """One shard with its layers applied. Columns that nothing has raise KeyError; `keep` is always there."""
+        wanted = list(dict.fromkeys(columns)) if columns is not None else None
+        found: dict[str, Any] = {}
+        for file in self.files(shard):
+            path = self.root / file.path
+            if check:
+                check_file(path, file, self.ref)
+            names = pq.read_schema(path).names
+            take = [n for n in names if wanted is None or n in wanted]
+            if take:
+                table = pq.read_table(path, columns=take, use_threads=False, partitioning=None)
+                found |= {name: table.column(name) for name in take}
+        if "keep" not in found and (wanted is None or "keep" in wanted):
+            found["keep"] = pa.chunked_array([pa.array([True] * self.num_rows(shard), pa.bool_())])
+        order = wanted if wanted is not None else list(found)
+        return pa.table({name: found[name] for name in order})
+
+    def read_live(self, shard: int, columns: Sequence[str]) -> pa.Table:
+        """The rows of a shard that are kept."""
+        table = self.read(shard, [*columns, "keep"])
+        return table.filter(table.column("keep")).select(list(dict.fromkeys(columns)))
+
+    def iterate_live(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        for shard in range(self.num_shards):
+            yield self.read_live(shard, columns)
+
+    def digest(self) -> str:
+        """Digest of what is live: ids, texts, sources and keep. New weights or scores do not change it."""
+        digest = xxhash.xxh3_128()
+        for shard, file in enumerate(self.text):
+            metadata = pq.read_schema(self.root / file.path).metadata or {}
+            digest.update(metadata[DIGEST_KEY])
+            keep = self.read(shard, ["keep"], check=False).column("keep")
+            digest.update(bytes(pc.cast(keep, pa.uint8()).combine_chunks().to_numpy(zero_copy_only=False).tobytes()))
+        return digest.hexdigest()
+
+
+def shard_name(shard: int) -> str:
+    return f"docs-{shard:05d}.parquet"
+
+
+def layer_name(layer: str, shard: int) -> str:
+    return f"attributes-{layer}-{shard:05d}.parquet"
+
+
+def open_docs(artifact: Artifact) -> Docs:
+    """The docs of an artifact, by its recorded file list and layer order."""
+    files = artifact.files
+    count = sum(1 for name in files if name.startswith("docs-") and name.endswith(".parquet"))
+    text = tuple(files[shard_name(i)] for i in range(count))
+    layers = tuple((layer, tuple(files[layer_name(layer, i)] for i in range(count))) for layer in artifact.manifest.get("layers", []))
+    return Docs(artifact.ref, artifact.root, text, layers)

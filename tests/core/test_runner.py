@@ -1,0 +1,234 @@
+"""What a runner must do: up to date, resume, next version with the reason, reuse of unchanged units, determinism."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.toy import JUDGE, TOY
+
+from mspt.core.artifact import Artifact
+from mspt.core.errors import Busy, CheckFailed, InputError, MsptError
+from mspt.core.runner import HOST_FILES
+from mspt.core.shards import open_docs
+
+
+def make_raw(folder: Path, count: int = 200) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(count):
+        (folder / f"{number:04d}.txt").write_text(f"document {number}" + (" bad" if number % 10 == 0 else ""))
+    return folder
+
+
+def data_hashes(artifact: Artifact) -> dict[str, str]:
+    return {name: record.sha256 for name, record in artifact.files.items() if name not in HOST_FILES}
+
+
+def tree(folder: Path) -> dict[str, tuple[int, int]]:
+    return {str(p.relative_to(folder)): (p.stat().st_mtime_ns, p.stat().st_size) for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_second_run_writes_nothing_and_says_up_to_date(workspace, tmp_path):
+    raw = make_raw(tmp_path / "raw")
+    first = workspace.outcome(TOY, paths=[raw])
+    assert (first.status, first.artifact.ref) == ("done", "toy@v1")
+    assert first.artifact.manifest["counts"] == {"in": 200, "out": 180, "rejected": {"bad": 20}, "removed": {}}
+    before = tree(workspace.path)
+    second = workspace.outcome(TOY, paths=[raw])
+    assert (second.status, second.artifact.ref) == ("up-to-date", "toy@v1")
+    assert {k: v for k, v in tree(workspace.path).items() if not k.endswith(".lock")} == {k: v for k, v in before.items() if not k.endswith(".lock")}
+
+
+def test_runtime_settings_change_nothing_and_worker_count_changes_no_byte(workspace, tmp_path):
+    raw = make_raw(tmp_path / "raw")
+    one = workspace.run(TOY, {"workers": 1}, paths=[raw])
+    assert workspace.outcome(TOY, {"workers": 2}, paths=[raw]).status == "up-to-date"
+    two = workspace.run(TOY, {"workers": 2}, paths=[raw], name="toy-two")
+    assert data_hashes(one) == data_hashes(two)
+    assert one.fingerprint == two.fingerprint
+
+
+def test_changed_setting_makes_the_next_version_and_says_which(workspace, tmp_path):
+    raw = make_raw(tmp_path / "raw", 5)
+    workspace.run(TOY, paths=[raw])
+    second = workspace.outcome(TOY, {"suffix": "?"}, paths=[raw])
+    assert second.artifact.ref == "toy@v2"
+    assert any("suffix '!' -> '?'" in note for note in workspace.notes.notes)
+    back = workspace.outcome(TOY, paths=[raw])
+    assert (back.status, back.artifact.ref) == ("up-to-date", "toy@v1")
+    assert os.readlink(workspace.path / "toy" / "latest") == "v1"
+
+
+def test_added_file_costs_only_its_unit_and_equals_from_scratch(workspace, tmp_path):
+    raw = make_raw(tmp_path / "raw", 600)
+    first = workspace.run(TOY, paths=[raw])
+    (raw / "0100a.txt").write_text("an added document")
+    second = workspace.run(TOY, paths=[raw])
+    assert any("1 added" in note for note in workspace.notes.notes)
+    reused = next(note for note in workspace.notes.notes if "taken over" in note)
+    units = len([n for n in second.files if n.startswith("docs-")])
+    assert int(reused.split()[0]) >= units - 2
+    inode = {p.stat().st_ino for p in first.root.glob("docs-*.parquet")}
+    assert sum(p.stat().st_ino in inode for p in second.root.glob("docs-*.parquet")) >= units - 2
+    scratch = workspace.run(TOY, paths=[raw], name="scratch")
+    assert data_hashes(second) == data_hashes(scratch)
+    assert second.fingerprint == scratch.fingerprint
+
+
+def test_touched_file_with_equal_content_is_no_change(workspace, tmp_path):
+    raw = make_raw(tmp_path / "raw", 5)
+    workspace.run(TOY, paths=[raw])
+    os.utime(raw / "0001.txt", (1, 1))
+    assert workspace.outcome(TOY, paths=[raw]).status == "up-to-date"
+
+
+def test_same_size_and_time_but_other_bytes_is_found_by_verify_inputs(workspace, tmp_path):
+    raw = make_raw(tmp_path / "raw", 5)
+    workspace.run(TOY, paths=[raw])
+    stat = (raw / "0001.txt").stat()
+    (raw / "0001.txt").write_text("document X")
+    os.utime(raw / "0001.txt", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert workspace.outcome(TOY, paths=[raw]).status == "up-to-date"
+    assert workspace.outcome(TOY, paths=[raw], verify_inputs=True).artifact.ref == "toy@v2"
+
+
+def test_moved_workspace_and_inputs_change_nothing(workspace, tmp_path):
+    raw = make_raw(tmp_path / "raw", 5)
+    workspace.run(TOY, paths=[raw])
+    (tmp_path / "elsewhere").mkdir()
+    raw = raw.rename(tmp_path / "elsewhere" / "raw")
+    workspace.path = workspace.path.rename(tmp_path / "elsewhere" / "work")
+    assert workspace.outcome(TOY, paths=[raw]).status == "up-to-date"
+
+
+def test_killed_worker_changes_nothing(workspace, tmp_path):
+    raw = make_raw(tmp_path / "raw", 30)
+    (raw / "0013.txt").write_text("I die once")
+    clean = workspace.run(TOY, paths=[raw], name="clean-run")
+    trigger = tmp_path / "trigger"
+    trigger.touch()
+    killed = workspace.run(TOY, {"kill_once": str(trigger)}, paths=[raw], name="killed")
+    assert not trigger.exists()
+    assert data_hashes(clean) == data_hashes(killed)
+    assert killed.manifest["stopped"] == []
+
+
+@pytest.mark.parametrize(("word", "rule"), [("crash", "crash"), ("forever", "time-limit"), ("huge", "memory-limit")])
+def test_only_the_document_that_kills_alone_is_rejected_and_named(workspace, tmp_path, word, rule):
+    raw = make_raw(tmp_path / "raw", 9)
+    (raw / "0004.txt").write_text(word)
+    artifact = workspace.run(TOY, paths=[raw])
+    assert artifact.manifest["counts"]["rejected"] == {"bad": 1, rule: 1}
+    assert artifact.manifest["counts"]["out"] == 7
+    assert [stop["rule"] for stop in artifact.manifest["stopped"]] == [rule]
+
+
+RUN = """
+import sys; sys.path.insert(0, {tests!r})
+from pathlib import Path
+from conftest import Workspace
+from support.toy import TOY
+if __name__ == "__main__":
+    Workspace(Path({work!r})).run(TOY, {{"slow": 0.01, "workers": 2}}, paths=[Path({raw!r})])
+"""
+
+
+def start(workspace, raw, script):
+    tests = str(Path(__file__).resolve().parents[1])
+    script.write_text(RUN.format(tests=tests, work=str(workspace.path), raw=str(raw)))
+    return subprocess.Popen([sys.executable, str(script)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def test_sigkill_in_the_middle_then_resume_is_byte_identical(workspace, tmp_path):
+    raw = make_raw(tmp_path / "raw", 400)
+    process = start(workspace, raw, tmp_path / "run.py")
+    units = workspace.path / "toy" / "v1.partial" / "units"
+    deadline = time.time() + 60
+    while len(list(units.glob("*.json"))) < 2 and time.time() < deadline and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    finished = len(list(units.glob("*.json")))
+    assert finished >= 2
+    resumed = workspace.run(TOY, paths=[raw])
+    assert any("resuming" in note for note in workspace.notes.notes)
+    assert resumed.ref == "toy@v1"
+    scratch = workspace.run(TOY, paths=[raw], name="scratch")
+    assert data_hashes(resumed) == data_hashes(scratch)
+
+
+def test_two_runs_of_one_name_one_is_refused(workspace, tmp_path):
+    raw = make_raw(tmp_path / "raw", 400)
+    process = start(workspace, raw, tmp_path / "run.py")
+    deadline = time.time() + 60
+    while not (workspace.path / "toy" / "v1.partial" / "units").exists() and time.time() < deadline:
+        time.sleep(0.02)
+    with pytest.raises(Busy, match=f"process {process.pid}"):
+        workspace.run(TOY, paths=[raw])
+    process.kill()
+    process.wait()
+
+
+def test_judge_links_text_and_layers_win(workspace, tmp_path):
+    raw = make_raw(tmp_path / "raw", 20)
+    toy = workspace.run(TOY, paths=[raw])
+    judge = workspace.run(JUDGE)
+    assert [p.stat().st_ino for p in sorted(toy.root.glob("docs-*"))] == [p.stat().st_ino for p in sorted(judge.root.glob("docs-*"))]
+    docs = open_docs(judge)
+    assert docs.layer_names == ["judge"]
+    live = [i for shard in range(docs.num_shards) for i in docs.read_live(shard, ["id"]).column("id").to_pylist()]
+    assert live == [f"{n:04d}.txt" for n in range(1, 10)]  # "document 9!" has 11 characters, "document 11!" has 12
+    assert judge.digests["text"] != toy.digests["text"]
+
+
+def test_corrupted_shard_is_named_by_the_next_stage(workspace, tmp_path):
+    toy = workspace.run(TOY, paths=[make_raw(tmp_path / "raw", 20)])
+    path = next(iter(sorted(toy.root.glob("docs-*"))))
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 2] ^= 1
+    path.write_bytes(raw)
+    with pytest.raises(CheckFailed, match=r"toy@v1: docs-\d+\.parquet is corrupt"):
+        workspace.run(JUDGE)
+
+
+def test_wrong_kind_names_both_kinds(workspace, tmp_path):
+    from dataclasses import replace
+
+    from mspt.core.stage import Read
+
+    workspace.run(TOY, paths=[make_raw(tmp_path / "raw", 3)])
+    other = replace(JUDGE, name="other", reads={"tokens": Read("tokens", producer="tokenize")})
+    with pytest.raises(MsptError, match=r"wants an artifact of kind tokens, toy@v1 is of kind docs"):
+        workspace.run(other, references={"tokens": "toy"})
+
+
+def test_max_rejected_stops_the_source_that_goes_wrong(workspace, tmp_path):
+    raw = make_raw(tmp_path / "raw", 50)
+    with pytest.raises(InputError, match=r"source raw: 5 of 50 documents rejected \(10\.0%\), the limit is 5\.0%"):
+        workspace.run(TOY, {"max_rejected": "5%"}, paths=[raw])
+    assert workspace.outcome(TOY, {"max_rejected": "50%"}, paths=[raw]).status == "done"
+
+
+def test_sample_is_deterministic_never_latest_and_extrapolates(workspace, tmp_path):
+    workspace.run(TOY, paths=[make_raw(tmp_path / "raw", 400)])
+    sample = workspace.run(JUDGE, {"sample": "10%"})
+    rows = sum(r.rows or 0 for n, r in sample.files.items() if n.startswith("docs-"))
+    assert 18 <= rows <= 58  # 360 live documents, 10 % of them: 36 +- 4 standard deviations of a binomial
+    assert not (workspace.path / "judge" / "latest").exists()
+    assert sample.manifest["forecast"]["share"] == 0.1
+    again = workspace.run(JUDGE, {"sample": "50"})
+    assert sum(r.rows or 0 for n, r in again.files.items() if n.startswith("docs-")) == 50
+
+
+def test_abandoned_partial_is_kept_beside_the_new_version(workspace, tmp_path):
+    raw = make_raw(tmp_path / "raw", 50)
+    with pytest.raises(InputError):
+        workspace.run(TOY, {"max_rejected": "1%"}, paths=[raw])
+    artifact = workspace.run(TOY, {"suffix": "?"}, paths=[raw])
+    assert artifact.ref == "toy@v2"
+    assert [p.version for p in workspace.store.partials("toy")] == [1]
