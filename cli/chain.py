@@ -114,7 +114,7 @@ def _print_plan(shared: Context, steps: Sequence[Step], start: int, end: int, se
     for position in range(start, end):
         step = steps[position]
         references = references_for(steps, position, {}, settings)
-        reads = ", ".join(f"{name}: {ref}" for name, ref in references.items()) or "raw files" if step.stage.paths else ", ".join(f"{n}: {r}" for n, r in references.items())
+        reads = ", ".join(f"{name}: {ref}" for name, ref in references.items()) or ("raw files" if step.stage.paths else "")
         state = _state(shared.store, step)
         lines.append(f"{position + 1:2}  {step.name:<18} {step.stage.writes:<16} {state:<12} {reads}")
         values.append({"step": step.name, "stage": step.stage.name, "writes": step.stage.writes, "state": state, "reads": references})

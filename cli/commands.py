@@ -65,19 +65,24 @@ def _option(name: str, kind: Any, *flags: str, **options: Any) -> inspect.Parame
     return inspect.Parameter(name, _KEYWORD, default=None, annotation=Annotated[kind, typer.Option(*flags, show_default=False, **options)])
 
 
+def _argument(name: str, kind: Any, help_: str, metavar: str) -> inspect.Parameter:
+    annotation = Annotated[kind, typer.Argument(help=help_, metavar=metavar, show_default=False)]
+    return inspect.Parameter(name, _KEYWORD, default=None, annotation=annotation)
+
+
 def _input_parameters(name: str, read: Read | Paths | Files) -> list[inspect.Parameter]:
     flag = f"--{name.replace('_', '-')}"
     if isinstance(read, Paths):
-        argument = Annotated[list[str] | None, typer.Argument(help=read.help, metavar="PATH...", show_default=False)]
         return [
-            inspect.Parameter(name, _KEYWORD, default=None, annotation=argument),
-            _option("source", list[str] | None, "--source", metavar="NAME=PATH", help="a PATH with a name for its source; may repeat", rich_help_panel="Inputs"),
+            _argument(name, list[str] | None, read.help, "PATH..."),
+            _option(
+                "source", list[str] | None, "--source", metavar="NAME=PATH", help="a PATH with a name for its source; may repeat", rich_help_panel="Inputs"
+            ),
         ]
     if isinstance(read, Files):
         kind: Any = list[Path] | None if read.many else Path | None
         if read.positional:
-            argument = Annotated[kind, typer.Argument(help=read.help, metavar="PATH", show_default=False)]
-            return [inspect.Parameter(name, _KEYWORD, default=None, annotation=argument)]
+            return [_argument(name, kind, read.help, "PATH")]
         return [_option(name, kind, flag, metavar="PATH", help=read.help, rich_help_panel="Inputs")]
     usual = f"artifact of kind {read.kind}; usually from {read.producer}" + (" (optional)" if read.optional else "")
     return [_option(name, str | None, flag, metavar="REF", help=read.help or usual, rich_help_panel="Inputs")]
@@ -116,7 +121,9 @@ def _runner_parameters(stage: Stage) -> list[inspect.Parameter]:
         _option("take_lock", bool | None, "--take-lock", help="take over the lock of a process that is dead", rich_help_panel=panel),
     ]
     if stage.paths:
-        parameters.append(_option("verify_inputs", bool | None, "--verify-inputs", help="hash every raw file again instead of trusting size and time", rich_help_panel=panel))
+        parameters.append(
+            _option("verify_inputs", bool | None, "--verify-inputs", help="hash every raw file again instead of trusting size and time", rich_help_panel=panel)
+        )
     if stage.lifecycle == "run":
         accept_help = "settings that may change within the run, by comma"
         parameters += [
@@ -212,7 +219,10 @@ def print_outcome(shared: Context, stage: Stage, outcome: Any) -> None:
     forecast = artifact.manifest.get("forecast")
     if forecast:
         scale = quantity(sum(f.bytes for f in artifact.files.values()) / forecast["share"], "B")
-        lines.append(f"a sample of {forecast['share']:.2%}: all of it would take about {duration(forecast['seconds'])} and {scale}; use it by its full reference {artifact.ref}")
+        lines.append(
+            f"a sample of {forecast['share']:.2%}: all of it would take about {duration(forecast['seconds'])} and {scale}; "
+            f"use it by its full reference {artifact.ref}"
+        )
     shared.console.result("\n".join(lines), value)
 
 

@@ -116,7 +116,7 @@ class Console:
         from rich import progress as p
 
         class Amount(p.ProgressColumn):
-            def render(self, task: Any) -> str:  # type: ignore[override]
+            def render(self, task: Any) -> str:
                 rate = f", {quantity(task.speed, unit)}/s" if task.speed else ""
                 return f"{quantity(task.completed, unit)}/{quantity(task.total, unit)}{rate}"
 

@@ -86,9 +86,13 @@ def _inner_type(annotation: Any) -> Any:
     return annotation
 
 
-@functools.cache
 def field_specs(config: type) -> tuple[FieldSpec, ...]:
     """The fields of a config dataclass in order of declaration. A field without `setting(...)` is a bug in the stage."""
+    return _field_specs(cast("Any", config))
+
+
+@functools.cache
+def _field_specs(config: Any) -> tuple[FieldSpec, ...]:
     hints = typing.get_type_hints(config, include_extras=True)
     specs = []
     for field in dataclasses.fields(config):

@@ -30,7 +30,7 @@ from dataclasses import asdict, dataclass, field, replace
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from mspt.core.artifact import FileRecord
 from mspt.core.errors import InputError, MachineError, MsptError
@@ -83,7 +83,7 @@ class Limits:
     memory_bytes: int = 4 * 2**30
 
 
-class DocumentStopped(Exception):  # noqa: N818 - an outcome, not an error
+class DocumentStopped(Exception):
     """This document alone crashed its process or overran a limit. rule: crash, time-limit or memory-limit."""
 
     def __init__(self, rule: str, detail: str) -> None:
@@ -204,32 +204,36 @@ def _alone(connection: Connection, parent: int, function: Callable[..., Any], ar
 
 def run_alone(function: Callable[..., Any], args: tuple[Any, ...], limits: Limits) -> Any:
     """`function(*args)` in a process of its own under `limits`. Raises DocumentStopped, or what the function raised."""
-    detail = ""
-    for _ in range(2):  # a SIGKILL may come from outside: only a second one counts
-        ours, theirs = _context.Pipe(duplex=False)
-        process = _context.Process(target=_alone, args=(theirs, os.getpid(), function, args, limits))
-        process.start()
-        theirs.close()
-        try:
-            answered = ours.poll(limits.cpu_seconds * 10 + 30)  # wall time: far above what the CPU limit allows
-            kind, value = ours.recv() if answered else ("hang", None)
-        except EOFError:
-            kind, value = "died", None
-        if kind == "hang":
-            process.kill()
-        process.join()
-        if kind == "value":
-            return value
-        if kind == "error":
-            raise value
-        if kind == "memory":
-            raise DocumentStopped("memory-limit", f"more than {limits.memory_bytes >> 20} MiB")
-        if kind == "hang" or process.exitcode == -signal.SIGXCPU:
-            raise DocumentStopped("time-limit", f"more than {limits.cpu_seconds:g} s")
-        detail = signal.Signals(-process.exitcode).name if (process.exitcode or 0) < 0 else f"exit {process.exitcode}"
-        if process.exitcode != -signal.SIGKILL:
-            break
-    raise DocumentStopped("crash", detail)
+    kind, value, exit_code = _try_alone(function, args, limits)
+    if kind == "died" and exit_code == -signal.SIGKILL:  # that may come from outside: only a second one counts
+        kind, value, exit_code = _try_alone(function, args, limits)
+    if kind == "value":
+        return value
+    if kind == "error":
+        raise cast("BaseException", value)
+    if kind == "memory":
+        raise DocumentStopped("memory-limit", f"more than {limits.memory_bytes >> 20} MiB")
+    if kind == "hang" or exit_code == -signal.SIGXCPU:
+        raise DocumentStopped("time-limit", f"more than {limits.cpu_seconds:g} s")
+    raise DocumentStopped("crash", signal.Signals(-exit_code).name if exit_code < 0 else f"exit {exit_code}")
+
+
+def _try_alone(function: Callable[..., Any], args: tuple[Any, ...], limits: Limits) -> tuple[str, Any, int]:
+    """(value | error | memory | hang | died, what was returned or raised, exit code)."""
+    ours, theirs = _context.Pipe(duplex=False)
+    process = _context.Process(target=_alone, args=(theirs, os.getpid(), function, args, limits))
+    process.start()
+    theirs.close()
+    try:
+        answered = ours.poll(limits.cpu_seconds * 10 + 30)  # wall time: far above what the CPU limit allows
+        kind, value = ours.recv() if answered else ("hang", None)
+    except EOFError:
+        kind, value = "died", None
+    if kind == "hang":
+        process.kill()
+    process.join()
+    ours.close()
+    return kind, value, process.exitcode or 0
 
 
 def _work(connection: Connection, parent: int, marker: Any, function: Callable[[Any, UnitOutput], dict[str, Any]], limits: Limits, units: str) -> None:

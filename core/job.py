@@ -156,9 +156,7 @@ class Job(Generic[C]):
             self.stopped += [{**stop, "unit": result.key} for stop in result.stopped]
         return results
 
-    def map_raw(
-        self, function: Callable[[Any, UnitOutput], dict[str, Any]], common: Any, *, what: str, limits: Limits | None = None
-    ) -> list[UnitResult]:
+    def map_raw(self, function: Callable[[Any, UnitOutput], dict[str, Any]], common: Any, *, what: str, limits: Limits | None = None) -> list[UnitResult]:
         """Runs `function((common, [RawFile, ...]), out)` over the raw inputs, cut into units by their content.
 
         Units whose files are unchanged are taken over, from the interrupted run or from the previous version. The function calls
@@ -208,7 +206,7 @@ class Job(Generic[C]):
 
     def collect(self, results: Sequence[UnitResult], pattern: str, final: str) -> list[str]:
         """Publishes the files of all units that match `pattern` (docs-*.parquet) under `final` ("docs-{:05d}.parquet"), numbered in order."""
-        names = []
+        names: list[str] = []
         for result in results:
             for record in sorted((f for f in result.files if fnmatch(f.path, pattern)), key=lambda f: f.path):
                 name = final.format(len(names))

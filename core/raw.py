@@ -123,7 +123,9 @@ def list_files(paths: Sequence[RawPath], base: Path) -> list[RawFile]:
                 file = RawFile(source, relative, str(location), stat.st_size, stat.st_mtime_ns)
                 other = found.get((source, relative))
                 if other is not None and other.location != file.location:
-                    raise MsptError(f"source `{source}` has two files {relative}: {other.location} and {file.location}", "give them different names: --source NAME=PATH")
+                    raise MsptError(
+                        f"source `{source}` has two files {relative}: {other.location} and {file.location}", "give them different names: --source NAME=PATH"
+                    )
                 found[source, relative] = file
     if not found:
         raise InputError("the paths hold no file", "give at least one PATH with files in it")

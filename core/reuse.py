@@ -73,7 +73,9 @@ def unit_table(results: Mapping[str, UnitResult], unit_files: Mapping[str, Mappi
         key: {
             "stats": result.stats,
             "stopped": list(result.stopped),
-            "inputs": [{"source": f.source, "path": f.path, "location": "", "bytes": f.bytes, "mtime_ns": f.mtime_ns, "sha256": f.sha256} for f in result.inputs],
+            "inputs": [
+                {"source": f.source, "path": f.path, "location": "", "bytes": f.bytes, "mtime_ns": f.mtime_ns, "sha256": f.sha256} for f in result.inputs
+            ],
             "files": dict(unit_files.get(key, {})),
         }
         for key, result in results.items()

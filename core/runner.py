@@ -127,7 +127,9 @@ def _default_reference(store: Store, stage: Stage, read_name: str, name: str) ->
     if not names:
         if read.optional:
             return None
-        raise MsptError(f"{stage.name} needs {read_name} (kind {read.kind}), and there is none yet", f"run `mspt {read.producer}` first, or give --{read_name} REF")
+        raise MsptError(
+            f"{stage.name} needs {read_name} (kind {read.kind}), and there is none yet", f"run `mspt {read.producer}` first, or give --{read_name} REF"
+        )
     if store.latest(names[0]) is None and read.optional:
         return None
     return names[0]
@@ -135,9 +137,7 @@ def _default_reference(store: Store, stage: Stage, read_name: str, name: str) ->
 
 def make_plan(store: Store, stage: Stage, request: Request) -> Plan:
     inputs = resolve_inputs(store, stage, request.references, request.name)
-    records = tuple(
-        InputRecord(name, artifact.ref, artifact.kind, artifact.digest(stage.artifacts[name].digest)) for name, artifact in sorted(inputs.items())
-    )
+    records = tuple(InputRecord(name, artifact.ref, artifact.kind, artifact.digest(stage.artifacts[name].digest)) for name, artifact in sorted(inputs.items()))
     raw: tuple[RawFile, ...] = ()
     if stage.paths:
         if not request.paths:

@@ -31,8 +31,8 @@ def write_table(path: Path, table: pa.Table) -> None:
 
 def _rows_per_group(table: pa.Table) -> int:
     if table.num_rows == 0 or table.nbytes <= ROW_GROUP_BYTES:
-        return max(1, table.num_rows)
-    return max(1, int(table.num_rows * ROW_GROUP_BYTES / table.nbytes))
+        return max(1, int(table.num_rows))
+    return max(1, int(table.num_rows) * ROW_GROUP_BYTES // int(table.nbytes))
 
 
 def text_digest(ids: Iterable[str], texts: Iterable[str], sources: Iterable[str]) -> str:

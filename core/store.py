@@ -1,9 +1,9 @@
 """The workspace: names, their versions, `latest`, locks, and what a reference means.
 
-    clean                 the version last completed or answered
-    clean@v2              that version
-    train@v1/step-12000   a checkpoint of a training run; also /last and /best
-    ./elsewhere/clean/v2  a path
+clean                 the version last completed or answered
+clean@v2              that version
+train@v1/step-12000   a checkpoint of a training run; also /last and /best
+./elsewhere/clean/v2  a path
 """
 
 from __future__ import annotations

@@ -10,12 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
-from support.toy import JUDGE, TOY
 
 from mspt.core.artifact import Artifact
-from mspt.core.errors import Busy, CheckFailed, InputError, MsptError
+from mspt.core.errors import Busy, CheckFailed, InputError, MachineError, MsptError
 from mspt.core.runner import HOST_FILES
 from mspt.core.shards import open_docs
+from support.disks import resize, small_disk
+from support.toy import JUDGE, TOY
 
 
 def make_raw(folder: Path, count: int = 200) -> Path:
@@ -232,3 +233,44 @@ def test_abandoned_partial_is_kept_beside_the_new_version(workspace, tmp_path):
     artifact = workspace.run(TOY, {"suffix": "?"}, paths=[raw])
     assert artifact.ref == "toy@v2"
     assert [p.version for p in workspace.store.partials("toy")] == [1]
+
+
+def make_random_raw(folder: Path, count: int, size: int) -> Path:
+    """Text that does not compress, so that what is written takes room."""
+    import random
+
+    folder.mkdir()
+    source = random.Random(1)
+    for number in range(count):
+        (folder / f"{number:04d}.txt").write_text(f"{source.getrandbits(size * 4):x}")
+    return folder
+
+
+def test_full_disk_is_a_clear_error_and_leaves_a_partial_to_resume(workspace, tmp_path):
+    raw = make_random_raw(tmp_path / "raw", 300, 10_000)
+    with small_disk(tmp_path / "disk", "1200k") as disk:
+        here = type(workspace)(disk / "work", workspace.notes)
+        with pytest.raises(MachineError) as caught:
+            here.run(TOY, {"workers": 1}, paths=[raw])
+        assert caught.value.exit_code == 4
+        assert "MB" in caught.value.message
+        assert "finished units are kept" in caught.value.hint
+        assert here.store.versions("toy") == []
+        (partial,) = here.store.partials("toy")
+        done = len(list((partial.root / "units").glob("*.json")))
+        resize(disk, "64m")
+        finished = here.run(TOY, {"workers": 1}, paths=[raw])
+        assert finished.ref == "toy@v1"
+        assert done >= 1
+        assert data_hashes(finished) == data_hashes(workspace.run(TOY, paths=[raw]))
+
+
+def test_disk_full_in_the_middle_of_a_unit(workspace, tmp_path):
+    """One unit larger than the disk: no forecast can warn, the write itself fails."""
+    raw = make_random_raw(tmp_path / "raw", 1, 3_000_000)
+    with small_disk(tmp_path / "disk", "1m") as disk:
+        here = type(workspace)(disk / "work", workspace.notes)
+        with pytest.raises(MachineError, match="is full"):
+            here.run(TOY, paths=[raw])
+        resize(disk, "64m")
+        assert here.run(TOY, paths=[raw]).ref == "toy@v1"

@@ -95,4 +95,6 @@ def run_judge(job: Job[JudgeConfig]) -> None:
 
 
 TOY = Stage(order=1, config=ToyConfig, run=run_toy, writes="docs", reads={"paths": Paths("raw files")}, name="toy", doc="A toy.")
-JUDGE = Stage(order=2, config=JudgeConfig, run=run_judge, writes="docs", reads={"docs": Read("docs", producer="toy", digest="text")}, name="judge", doc="A judge.")
+JUDGE = Stage(
+    order=2, config=JudgeConfig, run=run_judge, writes="docs", reads={"docs": Read("docs", producer="toy", digest="text")}, name="judge", doc="A judge."
+)
