@@ -90,16 +90,16 @@ def _input_parameters(name: str, read: Read | Paths | Files) -> list[inspect.Par
 
 def _setting_parameter(spec: FieldSpec) -> inspect.Parameter:
     panel = "Runtime settings (they never change what is written)" if spec.setting.runtime else "Settings"
-    default = "" if spec.default in (None, MISSING, "", ()) else f" [default: {_show_default(spec)}]"
+    default = "" if spec.default in (None, MISSING, "", ()) else f" [default: {show_default(spec)}]"
     choices = f" ({'|'.join(map(str, spec.choices))})" if spec.choices else ""
     text = f"{spec.setting.help}{choices}{default}"
     if spec.is_bool:
         return _option(spec.name, bool | None, f"{spec.flag}/--no-{spec.flag[2:]}", help=text, rich_help_panel=panel)
     kind: Any = list[str] | None if spec.is_list else str | None
-    return _option(spec.name, kind, spec.flag, metavar=_metavar(spec), help=text, rich_help_panel=panel)
+    return _option(spec.name, kind, spec.flag, metavar=metavar_of(spec), help=text, rich_help_panel=panel)
 
 
-def _show_default(spec: FieldSpec) -> str:
+def show_default(spec: FieldSpec) -> str:
     if spec.setting.metavar == "SIZE" and isinstance(spec.default, int):
         return f"{spec.default / 2**20:g}MiB" if spec.default < 2**30 else f"{spec.default / 2**30:g}GiB"
     if isinstance(spec.default, bool):
@@ -107,7 +107,7 @@ def _show_default(spec: FieldSpec) -> str:
     return ",".join(map(str, spec.default)) if spec.is_list else str(spec.default)
 
 
-def _metavar(spec: FieldSpec) -> str:
+def metavar_of(spec: FieldSpec) -> str:
     if spec.setting.metavar:
         return spec.setting.metavar
     text = str(spec.type)

@@ -66,7 +66,7 @@ class FieldSpec:
 
     @property
     def is_bool(self) -> bool:
-        return self.type is bool
+        return _inner_type(self.type) is bool
 
     @property
     def is_list(self) -> bool:

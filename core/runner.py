@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import resource
+import shutil
 import socket
 import time
 from collections.abc import Mapping, Sequence
@@ -270,10 +271,20 @@ def build(store: Store, plan: Plan, partial: Partial, resuming: bool, reporter: 
             plan.stage.run(job)
             finish(plan, job, started)
         return Outcome(_publish(store, plan, partial), "done", time.time() - started)
+    except MsptError:
+        _drop_if_empty(partial)
+        raise
     except OSError as error:
         if is_disk_full(error):
             raise disk_full(partial.root) from None
         raise
+
+
+def _drop_if_empty(partial: Partial) -> None:
+    """A mistake that was found before any work leaves no version behind."""
+    kept = (path for path in partial.root.rglob("*") if path.is_file() and path.name not in UNHASHED)
+    if next(kept, None) is None:
+        shutil.rmtree(partial.root)
 
 
 def _job(store: Store, plan: Plan, partial: Partial, resuming: bool, reporter: Reporter) -> Job[Any]:

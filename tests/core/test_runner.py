@@ -274,3 +274,16 @@ def test_disk_full_in_the_middle_of_a_unit(workspace, tmp_path):
             here.run(TOY, paths=[raw])
         resize(disk, "64m")
         assert here.run(TOY, paths=[raw]).ref == "toy@v1"
+
+
+def test_a_mistake_found_before_any_work_leaves_no_version(workspace, tmp_path):
+    from dataclasses import replace
+
+    def refuse(job):
+        raise MsptError("no", "never")
+
+    raw = make_raw(tmp_path / "raw", 3)
+    with pytest.raises(MsptError, match="no"):
+        workspace.run(replace(TOY, run=refuse), paths=[raw])
+    assert workspace.store.partials("toy") == []
+    assert workspace.run(TOY, paths=[raw]).ref == "toy@v1"

@@ -1,0 +1,158 @@
+"""The dedup stage on tiny and on real corpora."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from mspt.core.errors import MsptError
+from mspt.core.text.documents import document_id
+from support.given import given, hashes, read_all, read_rejected
+
+
+def dedup(workspace, config=None, **inputs):
+    return workspace.run("dedup", {"workers": 1, **(config or {})}, references={"docs": "given"}, **inputs)
+
+
+LONG = "春天来了，花园里的桃花、杏花、梨花都开了，红的像火，粉的像霞，白的像雪。" * 3
+NEAR = LONG.replace("白的像雪", "白得像雪", 1)  # one character of 93 in the folded text without punctuation: 5 shingles of 89 change
+
+
+def test_every_removal_is_explained(workspace):
+    given(workspace, {"a": LONG + "完", "b": NEAR, "c": " " + LONG + "完\n", "d": "完全不同的一篇文章，讲的是怎样修理自行车的链条和刹车。"})
+    made = dedup(workspace)
+    rows = {row["ref"]: row for row in read_all(made)}
+    ids = {ref: document_id("given", ref) for ref in "abcd"}
+    survivor, copy = sorted("ac", key=ids.__getitem__)  # equal folded length and source: the smaller id stays
+    assert {ref: row["keep"] for ref, row in rows.items()} == {survivor: True, copy: False, "b": False, "d": True}
+    assert {ref: row["cluster"] for ref, row in rows.items()} == {survivor: ids[survivor], copy: ids[survivor], "b": ids[survivor], "d": ids["d"]}
+    assert (rows[copy]["similarity"], rows["d"]["similarity"], rows[survivor]["similarity"]) == (1.0, None, None)
+    rejected = {row["ref"]: row for row in read_rejected(made)}
+    assert {ref: row["rule"] for ref, row in rejected.items()} == {copy: "exact-duplicate", "b": "near-duplicate"}
+    assert (rejected["b"]["survivor"], rejected["b"]["stage"], rejected["b"]["threshold"]) == (ids[survivor], "dedup", 0.8)
+    assert rejected["b"]["value"] == rejected["b"]["similarity"] == rows["b"]["similarity"] >= 0.8
+    assert (rejected["b"]["text"], rejected["b"]["excerpt"]) == (NEAR, NEAR[:200])
+    assert made.manifest["counts"] == {"in": 4, "out": 2, "rejected": {"exact-duplicate": 1, "near-duplicate": 1}, "removed": {}}
+    assert made.stats["cluster_sizes"] == {"3": 1}
+    assert made.stats["largest_clusters"] == [{"cluster": ids[survivor], "documents": 3, "source": "given", "excerpt": rows[survivor]["text"][:200]}]
+
+
+def test_text_is_linked_and_only_a_layer_is_written(workspace):
+    before = given(workspace, {"a": LONG, "b": LONG}, shards=2)
+    made = dedup(workspace)
+    assert made.manifest["layers"] == ["given", "dedup"]
+    for name in ("docs-00000.parquet", "docs-00001.parquet", "attributes-given-00000.parquet"):
+        assert (made.root / name).stat().st_ino == (before.root / name).stat().st_ino
+    names = pq.read_schema(made.root / "attributes-dedup-00001.parquet").names
+    assert names == ["keep", "cluster", "similarity", "repeat_ratio"]
+
+
+def test_documents_dropped_before_are_neither_compared_nor_counted(workspace):
+    given(workspace, {"a": LONG + "更长", "b": LONG, "c": LONG}, dropped=["a"])
+    made = dedup(workspace)
+    rows = {row["ref"]: row for row in read_all(made)}
+    assert made.manifest["counts"]["in"] == 2
+    assert not rows["a"]["keep"]
+    assert rows["a"]["cluster"] is rows["a"]["repeat_ratio"] is None
+    assert rows["b"]["keep"] + rows["c"]["keep"] == 1
+    again = workspace.run("dedup", {"workers": 1, "threshold": 0.5}, references={"docs": "dedup"}, name="dedup-again")
+    after = {row["ref"]: row for row in read_all(again)}
+    assert again.manifest["counts"] == {"in": 1, "out": 1, "rejected": {}, "removed": {}}
+    assert {ref: (row["keep"], row["cluster"]) for ref, row in after.items()} == {ref: (row["keep"], row["cluster"]) for ref, row in rows.items()}
+
+
+def test_levels_can_be_switched_off(workspace):
+    given(workspace, {"a": LONG, "b": LONG, "c": NEAR, "short": "短", "short2": "短"})
+    kept = {}
+    for name, config in {"exact": {"near": False}, "near": {"exact": False}, "both": {}}.items():
+        made = dedup(workspace, config, name=name)
+        kept[name] = sum(row["keep"] for row in read_all(made))
+        assert {row["rule"] for row in read_rejected(made)} == {"exact": {"exact-duplicate"}, "near": {"near-duplicate"}, "both": {"exact-duplicate", "near-duplicate"}}[name]
+    assert kept == {"exact": 3, "near": 3, "both": 2}
+    with pytest.raises(MsptError, match="both off"):
+        dedup(workspace, {"exact": False, "near": False}, name="neither")
+
+
+def test_source_priority_decides_between_equally_long_copies(workspace):
+    given(workspace, [{"ref": str(i), "text": LONG, "source": source} for i, source in enumerate(["web", "books", "wiki"])])
+    made = dedup(workspace, {"source_priority": ["wiki", "books"]})
+    assert [row["source"] for row in read_all(made) if row["keep"]] == ["wiki"]
+
+
+def test_copies_of_one_line_empty_tiny_and_huge_documents(workspace):
+    texts = {f"line{i:04d}": "同一行，一千次。" for i in range(1000)} | {"empty": "", "empty2": "\n", "one": "一", "two": "二", "x": "x"}
+    texts["huge"] = "".join(random.Random(1).choices("的一是不了人在有我他这中大来上个国和也子时道说", k=2_000_000))
+    given(workspace, texts, shards=3)
+    made = dedup(workspace)
+    kept = [row["ref"] for row in read_all(made) if row["keep"]]
+    assert sum(ref.startswith("line") for ref in kept) == 1
+    assert sum(ref.startswith("empty") for ref in kept) == 1
+    assert {"one", "two", "x", "huge"} < set(kept)
+    assert made.stats["compared_exactly_only"] == 5
+    assert any("too short" in note for note in workspace.notes.notes)
+    assert made.stats["cluster_sizes"] == {"2": 1, "1000+": 1}
+
+
+def test_no_documents_at_all(workspace):
+    given(workspace, {})
+    made = dedup(workspace)
+    assert made.manifest["counts"]["in"] == 0
+    assert read_all(made) == []
+
+
+def test_bytes_do_not_depend_on_workers_or_shards_order(workspace):
+    chooser = random.Random(4)
+    texts = {}
+    for i in range(60):
+        text = "".join(chooser.choices("天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往", k=80))
+        for j in range(chooser.randrange(1, 4)):
+            texts[f"{i}-{j}"] = text[:40] + chooser.choice("甲乙") * j + text[40:]
+    given(workspace, texts, shards=4)
+    one = dedup(workspace, {"workers": 1}, name="one")
+    two = workspace.run("dedup", {"workers": 2}, references={"docs": "given"}, name="one", verify_inputs=True)
+    assert two.ref == "one@v1"  # up to date: workers are no identity
+    other = workspace.path.parent / "other"
+    type(workspace)(other)
+    again = type(workspace)(other)
+    given(again, texts, shards=4)
+    two = again.run("dedup", {"workers": 2}, references={"docs": "given"}, name="one")
+    assert hashes(one) == hashes(two)
+    assert 0 < len(read_rejected(one)) < len(texts) - 1
+
+
+# --- real near-duplicates ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [100, 1000])
+def test_articles_all_planted_pairs_and_nothing_else(workspace, shared, number):
+    folder: Path = shared / "data/neardup_articles/data"
+    lines = (folder / f"articles_{number}.train").read_text(encoding="utf-8", errors="replace").splitlines()
+    planted = {frozenset(line.split()) for line in (folder / f"articles_{number}.truth").read_text().splitlines()}
+    given(workspace, dict(line.split(" ", 1) for line in lines if line.strip()), shards=2)
+    made = dedup(workspace)
+    names = {row["id"]: row["ref"] for row in read_all(made)}
+    assert {frozenset((row["ref"], names[row["survivor"]])) for row in read_rejected(made)} == planted
+
+
+def test_licences_every_removed_one_is_close_to_its_survivor_by_the_gold_answer(workspace, shared):
+    rows = [json.loads(line) for line in gzip.open(shared / "data/neardup_spdx.jsonl.gz", "rt", encoding="utf-8")]
+    gold = {}
+    for line in gzip.open(shared / "data/neardup_spdx_gold_pairs.tsv.gz", "rt", encoding="utf-8").read().splitlines()[1:]:
+        first, second, _, similarity = line.split("\t")
+        gold[first, second] = gold[second, first] = float(similarity)
+    given(workspace, {row["id"]: row["text"] for row in rows}, shards=2)
+    made = dedup(workspace)
+    names = {row["id"]: row["ref"] for row in read_all(made)}
+    rejected = read_rejected(made)
+    kept = {row["ref"] for row in read_all(made) if row["keep"]}
+    for row in rejected:
+        assert names[row["survivor"]] in kept
+        if row["ref"] not in {"SPDX:MulanPSL-2.0", "SPDX:MulanPSL-1.0"}:  # bilingual: the gold takes a run of Han characters for one word
+            assert gold[row["ref"], names[row["survivor"]]] >= 0.8
+    left = [pair for pair, similarity in gold.items() if similarity >= 0.8 and set(pair) <= kept]
+    assert len(left) <= 0.02 * sum(similarity >= 0.8 for similarity in gold.values())
