@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import time
@@ -63,6 +64,34 @@ def test_no_path_of_a_machine_is_committed():
             text = (ROOT / name).read_text(encoding="utf-8")
             assert "/work/main" not in text, name
             assert "/work/shared" not in text, name
+
+
+def requirement_name(text: str) -> str:
+    return re.split(r"[<>=!~\[; ]", text, maxsplit=1)[0]
+
+
+def test_dependencies_page_names_every_dependency():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    table = page[: page.index("Extras:")]
+    for requirement in project["dependencies"]:
+        assert re.search(rf"^\| [^|]*\b{requirement_name(requirement)}\b", table, re.MULTILINE), requirement
+    for extra, requirements in project["optional-dependencies"].items():
+        assert f"`{extra}`" in page
+        assert all(requirement_name(r) in page for r in requirements)
+
+
+def test_command_reference_is_level_with_the_code():
+    subprocess.run([sys.executable, str(ROOT / "docs" / "generate.py"), "--check"], check=True)
+
+
+def test_configuration_page_shows_valid_settings():
+    from mspt.cli.chain import read_chain
+    from mspt.core.config import Settings
+
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    example = page.split("```toml\n")[1].split("```")[0]
+    assert [step.name for step in read_chain(Settings(tomllib.loads(example)))][:2] == ["clean", "dedup"]
 
 
 @pytest.mark.soak
