@@ -1,0 +1,144 @@
+"""What bytes say about their own encoding: byte order marks, declarations, the pattern of NULs; and the codec behind a declared name."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+import numpy as np
+import numpy.typing as npt
+
+BOMS = (  # longest first: the mark of UTF-32-LE begins with that of UTF-16-LE
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (b"\x84\x31\x95\x33", "gb18030"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+# Declared names mean what browsers make of them (WHATWG Encoding Standard, section 4.2): the superset that pages really use.
+SUPERSETS = {
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "shift_jis": "cp932",
+    "shift_jis_2004": "cp932",
+    "euc_jp": "euc_jis_2004",
+    "euc_kr": "cp949",
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "utf-8-sig": "utf-8",
+    "utf-16": "utf-8",  # a declaration that can be read byte by byte is not in UTF-16
+    "utf-16-le": "utf-8",
+    "utf-16-be": "utf-8",
+}
+ALIASES = {  # names seen in pages that Python does not know
+    "x-gbk": "gb18030",
+    "gb_2312-80": "gb18030",
+    "gb2312-80": "gb18030",
+    "gb-2312": "gb18030",
+    "cn-gb": "gb18030",
+    "big-5": "big5hkscs",
+    "cn-big5": "big5hkscs",
+    "x-x-big5": "big5hkscs",
+    "x-sjis": "cp932",
+    "x-euc-jp": "euc_jis_2004",
+    "windows-949": "cp949",
+    "utf_8": "utf-8",
+    "unicode": "utf-8",
+}
+# The codecs of two dialects of one encoding: the first that reads all bytes is taken.
+DIALECTS = {
+    "big5hkscs": ("big5hkscs", "cp950"),
+    "cp932": ("cp932", "shift_jis_2004"),
+    "euc_jis_2004": ("euc_jis_2004", "euc_jp"),
+}
+MULTI_BYTE = frozenset({"gb18030", "big5hkscs", "cp932", "euc_jis_2004", "cp949", "johab"})
+
+DECLARATION_BYTES = 32 * 1024
+DECLARATION = re.compile(
+    rb"""<\?xml\b[^>]{0,200}?\bencoding\s{0,9}=\s{0,9}["']([\w.:-]{1,40})"""
+    rb"""|<meta\b[^>]{0,500}?\bcharset\s{0,9}=\s{0,9}["']?\s{0,9}([\w.:-]{1,40})""",
+    re.IGNORECASE,
+)
+COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+
+# C0 controls that no text in a byte-wise encoding holds. UTF-16 of Chinese does: each low byte is one with probability 27/256.
+CONTROLS = bytes([*range(0x01, 0x08), *range(0x0E, 0x1B), *range(0x1C, 0x20)])
+PATTERN_BYTES = 64 * 1024
+MIN_CONTROL_SHARE = 0.005
+MIN_PLAUSIBLE_SHARE = 0.9  # the right reading has > .99, the swapped one of Han about .35, random bytes .55
+
+
+def codec_of(label: str) -> str | None:
+    """The Python codec that a declared charset name stands for, or None for an unknown one."""
+    name = label.strip().lower()
+    if name in ALIASES:
+        return ALIASES[name]
+    try:
+        codec = codecs.lookup(name)
+        b"a".decode(name, "replace")  # refuses codecs that do not make text of bytes: hex, rot13, zlib
+    except (LookupError, ValueError):
+        return None
+    if codec.name in {"utf-7", "idna", "punycode", "undefined", "raw-unicode-escape", "unicode-escape", "mbcs", "oem"}:
+        return None
+    return SUPERSETS.get(codec.name, codec.name)
+
+
+def declared_charset(data: bytes) -> str | None:
+    """The codec that an XML declaration or a meta element in the head of a page names, if any that is known."""
+    head = COMMENT.sub(b"", data[:DECLARATION_BYTES])
+    names = ((match[1] or match[2]).decode("ascii", "ignore") for match in DECLARATION.finditer(head))
+    return next((codec for name in names if (codec := codec_of(name))), None)
+
+
+def byte_order_mark(data: bytes) -> tuple[bytes, str] | None:
+    """The mark that `data` begins with and its codec, if any."""
+    return next((entry for entry in BOMS if data.startswith(entry[0])), None)
+
+
+def control_share(data: bytes) -> float:
+    """Share of C0 controls other than NUL, blanks, backspace and escape: 0 in text, about .1 in compressed data."""
+    return 1 - len(data.translate(None, CONTROLS)) / len(data) if data else 0.0
+
+
+def unicode_by_pattern(data: bytes) -> str | None:
+    """utf-16-le/be or utf-32-le/be when bytes without a mark can only be that, else None.
+
+    Read as code units in the right order nearly all lie where scripts are; and bytes occur (NUL, C0 controls) that other texts do not have.
+    """
+    sample = data[: min(PATTERN_BYTES, len(data) // 4 * 4)] if len(data) >= 8 else data[: len(data) // 2 * 2]
+    if not sample or (not sample.count(0) and control_share(sample) < MIN_CONTROL_SHARE):
+        return None
+    scores = {name: _plausible_share(sample, dtype) for name, dtype in _UNITS.items() if len(sample) % int(dtype[2]) == 0}
+    best = max(scores, key=lambda name: scores[name])  # on a tie the first: 32 bits before 16, little before big
+    return best if scores[best] >= MIN_PLAUSIBLE_SHARE else None
+
+
+_UNITS = {"utf-32-le": "<u4", "utf-32-be": ">u4", "utf-16-le": "<u2", "utf-16-be": ">u2"}
+
+
+def _plausible_units() -> npt.NDArray[np.bool_]:
+    """Which of the first 65,536 code points running text is made of: blanks, scripts, punctuation; the surrogates of rare Han and emoji."""
+    table = np.zeros(0x10000, dtype=bool)
+    table[[0x09, 0x0A, 0x0D]] = True
+    for first, last in (
+        *((0x20, 0x7E), (0xA0, 0x017F), (0x0370, 0x052F), (0x0591, 0x06FF), (0x0900, 0x0DFF), (0x0E01, 0x0E5B), (0x10A0, 0x11FF), (0x1E00, 0x1FFF)),
+        *((0x2010, 0x206F), (0x20A0, 0x26FF), (0x3000, 0x30FF), (0x3105, 0x312F), (0x3400, 0x4DBF), (0x4E00, 0x9FFF)),
+        *((0xAC00, 0xD7A3), (0xD83C, 0xD87F), (0xDC00, 0xDFFF), (0xFE10, 0xFE4F), (0xFF01, 0xFFEF)),
+    ):
+        table[first : last + 1] = True
+    return table
+
+
+_PLAUSIBLE = _plausible_units()
+
+
+def _plausible_share(sample: bytes, dtype: str) -> float:
+    units = np.frombuffer(sample, dtype=dtype).astype(np.uint32)
+    supplementary = (units >= 0x1F000) & (units < 0x32000)  # only whole UTF-32 units get here: emoji, rare Han
+    return float((_PLAUSIBLE[np.minimum(units, 0xFFFF)] & (units < 0x10000) | supplementary).mean())

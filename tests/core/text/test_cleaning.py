@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from mspt.core.text.cleaning import Document, Recipe, Rejection, clean
+from mspt.core.text.decode import decode
+from mspt.core.text.records import Record
+from mspt.core.text.rules import Thresholds
+
+POEM = "春天来了，花园里的花都开了。\n孩子们在草地上跑来跑去，大家都很高兴。\n老人坐在树下，慢慢地喝着茶，说着从前的事情。\n"
+
+
+def record(data: bytes, *, markup: bool = False, ref: str = "f#0", **fields) -> Record:
+    return Record(ref, decode(data, markup=markup), markup, **fields)
+
+
+def test_a_plain_text_becomes_a_document():
+    found = clean(record(POEM.replace("\n", "\r\n").encode("gb18030"), title="T", meta={"id": "a"}))
+    assert isinstance(found, Document)
+    assert (found.text, found.encoding, found.language.tag, found.title, found.meta) == (POEM.rstrip(), "gb18030", "zh-Hans", "T", '{"id":"a"}')
+    assert found.changed["line_ends"] == 3
+
+
+def test_a_page_gives_text_structure_and_what_it_says_of_itself():
+    page = f"""<html lang=zh><head><meta charset=gbk><title>花园</title><script>alert("x")</script><style>p {{}}</style></head>
+        <body><h1>花园</h1><p>{POEM}</p><p>{POEM}</p></body></html>"""
+    found = clean(record(page.encode("gbk"), markup=True), Recipe(mode="page"))
+    assert "alert" not in found.text
+    assert found.title == "花园"
+    assert [found.text[span.start : span.end] for span in found.spans if span.tag == "h1"] == ["花园"]
+
+
+def test_the_record_s_own_title_and_address_come_first():
+    page = b"<html><head><title>page</title><link rel=canonical href='http://page/'></head><body><p>" + POEM.encode() + b"</p></body></html>"
+    found = clean(record(page, markup=True, title="record", url="http://record/"), Recipe(mode="page"))
+    assert (found.title, found.url) == ("record", "http://record/")
+
+
+def test_mojibake_is_repaired_before_anything_judges_it():
+    found = clean(record(POEM.encode().decode("latin-1").encode()))
+    assert (found.text, found.repaired) == (POEM.rstrip(), ("utf-8 read as cp1252",))
+
+
+@pytest.mark.parametrize(
+    ("data", "markup", "step", "rule"),
+    [
+        ((POEM + "\ufffd" * 5).encode(), False, "decode", "bad-bytes"),
+        ((POEM + "锟斤拷" * 9).encode(), False, "decode", "mojibake"),
+        ((POEM + "\x01\x02\x03" * 9).encode(), False, "decode", "binary"),
+        (b"<html><head><script>only()</script></head><body></body></html>", True, "extract", "no-content"),
+        ("太短".encode(), False, "rules", "too-short"),
+    ],
+)
+def test_who_says_no_and_why(data, markup, step, rule):
+    found = clean(record(data, markup=markup))
+    assert isinstance(found, Rejection)
+    assert (found.step, found.rule) == (step, rule)
+    assert found.text
+
+
+def test_a_rejection_carries_what_was_measured():
+    found = clean(record("太短".encode()), Recipe(thresholds=Thresholds(min_characters=7)))
+    assert (found.value, found.threshold, found.text) == (2, 7, "太短")
+
+
+def test_other_languages_are_rejected_when_asked():
+    recipe = Recipe(languages=("zh", "en"))
+    assert isinstance(clean(record(POEM.encode()), recipe), Document)
+    french = clean(record("Il fait beau aujourd'hui et nous allons nous promener dans la forêt.".encode()), recipe)
+    assert (french.step, french.rule, french.detail) == ("language", "language", "fr")
+
+
+def test_a_file_name_hints_at_a_programming_language():
+    code = b"import os\n\n\ndef main():\n    print(os.name)\n    return 0\n\n\nif __name__ == '__main__':\n    main()\n"
+    found = clean(record(code, ref="src.tar!/pkg/tool.py#0"))
+    assert (found.form.form, found.form.programming_language, found.language.tag) == ("code", "python", "zxx")
+    assert found.text == code.decode().rstrip()
+
+
+def test_a_page_that_could_not_be_read_to_its_end_says_so():
+    page = b"<html><body><p>" + POEM.encode() + b"</p>" + b"<div>" * 100_000 + b"deep</body></html>"
+    found = clean(record(page, markup=True), Recipe(mode="page"))
+    assert isinstance(found, Document)
+    assert [part.rule for part in found.left_out] == ["unread-rest"]
+
+
+def test_records_and_recipes_cross_process_borders():
+    for value in (record(POEM.encode()), Recipe(), clean(record(POEM.encode()))):
+        assert pickle.loads(pickle.dumps(value)) == value
