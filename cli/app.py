@@ -13,6 +13,7 @@ import typer
 from mspt.cli.chain import add_run_command
 from mspt.cli.commands import Context, add_stage_commands
 from mspt.cli.console import Console
+from mspt.cli.views import add_view_commands
 from mspt.core.errors import MsptError
 
 _GLOBAL_VALUES = ("--workspace", "--config")
@@ -49,6 +50,7 @@ def build_app() -> typer.Typer:
         context.obj = Context(workspace.expanduser().resolve(), config, Console(json, -1 if quiet else int(verbose)))
 
     add_stage_commands(app)
+    add_view_commands(app)
     add_run_command(app)
     return app
 

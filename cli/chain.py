@@ -81,7 +81,7 @@ def references_for(steps: Sequence[Step], position: int, written: dict[str, str]
             value = str(table[name])
             references[name] = written.get(value, value)  # a step of this chain, or a reference of its own
         elif not (read.optional and not read.automatic):
-            before = [s.name for s in steps[:position] if s.stage.writes == read.kind]
+            before = [s.name for s in steps[:position] if s.stage.writes in read.kinds]
             if before:
                 references[name] = written.get(before[-1], before[-1])
     return references

@@ -106,9 +106,9 @@ def resolve_inputs(store: Store, stage: Stage, references: Mapping[str, str], na
         if ref is None:
             continue
         artifact = store.resolve(ref)
-        if artifact.kind != read.kind:
+        if artifact.kind not in read.kinds:
             raise MsptError(
-                f"{stage.name} --{read_name} wants an artifact of kind {read.kind}, {artifact.ref} is of kind {artifact.kind}",
+                f"{stage.name} --{read_name} wants an artifact of kind {' or '.join(read.kinds)}, {artifact.ref} is of kind {artifact.kind}",
                 f"give one that `mspt {read.producer}` wrote: {', '.join(store.producers(read.producer)) or 'there is none yet'}",
             )
         found[read_name] = artifact

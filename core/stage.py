@@ -31,7 +31,7 @@ class Read:
     """An artifact that a stage reads: its kind and the stage that usually makes it.
 
     `optional`: may be missing. `automatic`: an optional one is taken from the workspace when it is there (False: only when a person names it).
-    `digest`: the named digest of it that counts for the fingerprint, where the stage reads no more than that.
+    `digest`: the named digest of it that counts for the fingerprint, where the stage reads no more than that. `also`: further kinds that do as well.
     """
 
     kind: str
@@ -40,6 +40,11 @@ class Read:
     automatic: bool = True
     digest: str | None = None
     help: str = ""
+    also: tuple[str, ...] = ()
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return (self.kind, *self.also)
 
 
 @dataclass(frozen=True)

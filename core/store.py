@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 from mspt.core.artifact import MANIFEST, Artifact, read_manifest
 from mspt.core.config import unknown_name
 from mspt.core.errors import MsptError
-from mspt.core.files import fsync_directory
+from mspt.core.files import fsync_directory, write_text
 
 PARTIAL = ".partial"
 PARTIAL_FILE = "partial.json"
@@ -160,3 +161,7 @@ class Store:
     def pins(self) -> dict[str, str]:
         path = self.workspace / PINS
         return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+
+    def write_pins(self, pins: Mapping[str, str]) -> None:
+        """Replaces what is pinned: {reference: why}."""
+        write_text(self.workspace / PINS, json.dumps(dict(sorted(pins.items())), indent=1, ensure_ascii=False) + "\n")

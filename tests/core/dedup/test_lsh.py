@@ -8,24 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mspt.core.dedup.lsh import NOBODY, Verdicts, candidates, first_copies, select, verdicts
+from mspt.core.dedup.lsh import NOBODY
 from mspt.core.dedup.policy import policy_order
 from mspt.core.dedup.shingles import ShingleSize, shingle_sets
 from mspt.core.dedup.sketch import Sketch, SketchSettings, join, sketch
+from support.judging import judge
 
 SETTINGS = SketchSettings(ShingleSize(3, 3), bands=14, rows=4)
-
-
-def judge(texts: list[str], threshold: float, ids: list[int] | None = None) -> tuple[Verdicts, np.ndarray, Sketch]:
-    """All steps as the stage takes them; ids in order of the texts."""
-    column = pa.array(texts, pa.string())
-    sketches = sketch(column, SETTINGS)
-    names = pa.array([f"{i:06d}" for i in ids or range(len(texts))], pa.string())
-    order = policy_order(sketches.lengths, pa.array(["s"] * len(texts), pa.string()), names, ())
-    firsts = first_copies(sketches.exact, order)
-    grouped = candidates(sketches, firsts, order)
-    sets = shingle_sets(column, SETTINGS.size).select(grouped.members)
-    return verdicts(firsts, grouped, *select(grouped, sets, threshold)), order, sketches
 
 
 def by_definition(texts: list[str], threshold: float, order: np.ndarray, sketches: Sketch) -> dict[int, tuple[int, float, bool]]:
@@ -75,7 +64,7 @@ def family_corpus(seed: int) -> list[str]:
 @pytest.mark.parametrize("seed", range(6))
 def test_verdicts_are_those_of_the_definition(seed, threshold):
     texts = family_corpus(seed)
-    found, order, sketches = judge(texts, threshold)
+    found, order, sketches = judge(texts, threshold, SETTINGS)
     expected = by_definition(texts, threshold, order, sketches)
     removed = np.flatnonzero(found.survivors != NOBODY).tolist()
     assert {i: (int(found.survivors[i]), float(found.similarities[i]), bool(found.exact[i])) for i in removed} == expected
@@ -85,10 +74,10 @@ def test_verdicts_are_those_of_the_definition(seed, threshold):
 
 def test_the_order_in_which_documents_arrive_does_not_matter():
     texts = family_corpus(11)
-    found, _, _ = judge(texts, 0.6)
+    found, _, _ = judge(texts, 0.6, SETTINGS)
     ids = list(range(len(texts)))
     random.Random(0).shuffle(ids)
-    shuffled, _, _ = judge([texts[i] for i in ids], 0.6, ids)
+    shuffled, _, _ = judge([texts[i] for i in ids], 0.6, SETTINGS, ids)
     survivors = {ids[i]: ids[s] if s != NOBODY else NOBODY for i, s in enumerate(shuffled.survivors.tolist())}
     assert [survivors[i] for i in range(len(texts))] == found.survivors.tolist()
 
@@ -100,7 +89,7 @@ def test_a_survivor_is_never_removed_so_versions_do_not_chain():
     for position in range(30):
         version = version[:position] + chr(0x5E00 + position) + version[position + 1 :]
         versions.append(version)
-    found, _, _ = judge(versions, 0.6)
+    found, _, _ = judge(versions, 0.6, SETTINGS)
     removed = np.flatnonzero(found.survivors != NOBODY)
     survivors = found.survivors[removed]
     assert len(removed) > 10
@@ -110,19 +99,19 @@ def test_a_survivor_is_never_removed_so_versions_do_not_chain():
 
 
 def test_a_thousand_copies_of_one_line_leave_one():
-    found, order, _ = judge(["同一行文字，一共一千次。"] * 1000, 0.8)
+    found, order, _ = judge(["同一行文字，一共一千次。"] * 1000, 0.8, SETTINGS)
     assert (found.survivors == NOBODY).sum() == 1
     assert set(found.survivors[order[1:]].tolist()) == {0}  # ties by id: the first id stays
     assert found.exact.sum() == 999
 
 
 def test_documents_without_shingles_never_meet():
-    found, _, _ = judge(["一二", "一三", "a", "b", "", "。"], 0.1)
+    found, _, _ = judge(["一二", "一三", "a", "b", "", "。"], 0.1, SETTINGS)
     assert (found.survivors == NOBODY).all()
 
 
 def test_nothing_in_nothing_out():
-    found, _, _ = judge([], 0.8)
+    found, _, _ = judge([], 0.8, SETTINGS)
     assert len(found.survivors) == 0
 
 

@@ -28,9 +28,10 @@ def test_utf_8_read_as_latin(text):
 
 
 def test_utf_8_read_as_gbk():
-    text = "你好世界，大家好啊。"  # ten characters: thirty bytes pair up without a rest
-    assert repair(text.encode().decode("gbk")).text == text
-    assert repair("\n".join(["# " + text.encode().decode("gbk")] * 300)).lines == 300
+    text = "你好世界，大家好啊！"  # ten characters: thirty bytes pair up without a rest, and all pairs exist
+    mangled = text.encode().decode("gb18030")
+    assert repair(mangled).text == text
+    assert repair("\n".join(["# " + mangled] * 300)).lines == 300
 
 
 def test_gbk_read_as_latin():
@@ -81,7 +82,7 @@ def lines_of(path, least: int) -> list[str]:
 def test_real_sentences_are_repaired_and_sound_ones_left_alone(shared):
     chinese = random.Random(3).sample(lines_of(shared / "data/zh_wiki_hans.jsonl.gz", 20), 300)
     western = [line for line in lines_of(shared / "data/lid_tatoeba.jsonl.gz", 20) if not line.isascii()]
-    western = random.Random(3).sample(western, 3000)
+    western = random.Random(3).sample(western, 600)
     assert [line for line in [*chinese, *western] if repair(line)] == []
     for lines, fault in (
         (chinese, lambda line: as_cp1252(line.encode())),

@@ -8,7 +8,7 @@ import pytest
 
 from mspt.core.text.containers import Leaf, Problem
 from mspt.core.text.records import MAX_BAD_LINE_ROWS, Fields, Options, Record, find, lines, meta_json, records
-from mspt.core.text.sniff import FileType, sniff
+from mspt.core.text.sniff import JSONL, FileType, sniff
 from mspt.core.text.streams import ByteStream
 
 
@@ -46,21 +46,21 @@ def test_fields_are_found_by_name_or_path():
 )  # fmt: skip
 def test_a_line_that_is_no_record_has_a_row_and_costs_only_itself(line, rule):
     good = jsonl({"text": "good"})
-    before, bad, after = read(good + line + b"\n" + good, kind=FileType("jsonl", "leaf"))
+    before, bad, after = read(good + line + b"\n" + good, kind=JSONL)
     assert (before.decoded.text, after.decoded.text, after.ref) == ("good", "good", "f#2")
     assert (bad.ref, bad.rule) == ("f#1", rule)
     assert bad.text.startswith(line[:20].decode())
 
 
 def test_controls_nuls_bad_bytes_and_lone_surrogates_are_survived():
-    raw = b'{"text": "a\x00b\x01c"}\n{"text": "d\xffe"}\n{"text": "\\ud83d x \\ud83d\\ude00"}\n{"text": "tab\there"}\n'
-    texts = [record.decoded.text for record in read(raw, kind=FileType("jsonl", "leaf"))]
-    assert texts == ["a\0b\x01c", "d\ufffde", "\ufffd x \U0001f600", "tab\there"]
-    assert [record.decoded.bad_lines for record in read(raw, kind=FileType("jsonl", "leaf"))] == [0, 1, 1, 0]
+    raw = jsonl({"text": "好"}) + b'{"text": "a\x00b\x01c"}\n{"text": "d\xffe"}\n{"text": "\\ud83d x \\ud83d\\ude00"}\n{"text": "tab\there"}\n'
+    texts = [record.decoded.text for record in read(raw, kind=JSONL)]
+    assert texts == ["好", "a\0b\x01c", "d\ufffde", "\ufffd x \U0001f600", "tab\there"]
+    assert [record.decoded.bad_lines for record in read(raw, kind=JSONL)] == [0, 0, 1, 1, 0]
 
 
 def test_many_bad_lines_end_in_one_row_with_their_number():
-    found = read(b'{"text": "x"}\n' * 5 + b"{broken\n" * (MAX_BAD_LINE_ROWS + 7), kind=FileType("jsonl", "leaf"))
+    found = read(b'{"text": "x"}\n' * 5 + b"{broken\n" * (MAX_BAD_LINE_ROWS + 7), kind=JSONL)
     assert sum(isinstance(one, Record) for one in found) == 5
     assert sum(isinstance(one, Problem) for one in found) == MAX_BAD_LINE_ROWS + 1
     assert (found[-1].rule, found[-1].value) == ("bad-lines", 7)

@@ -1,0 +1,234 @@
+"""A tokenizer as every stage uses it: a directory of files in, text to ids and back.
+
+A tokenizer directory holds either `tokenizer.model` (SentencePiece, with `tokenizer.json` exported from it) or `tokenizer.json` alone (an
+adopted Hugging Face tokenizer), and always `tokenizer_config.json`. `load` opens it:
+
+    tokenizer = load(directory)
+    ids = tokenizer.encode("Hello")             # int32 [T], no special tokens added, literal "<s>" stays text
+    tokenizer.decode(ids)                       # "Hello"
+    tokenizer.prefix_id                         # what a document starts with in training rows, a prompt in generation
+    tokenizer.token_bytes[ids].sum()            # UTF-8 bytes those tokens stand for
+
+The end of a document is `eos_id`. A document starts after `prefix_id`: eos, unless the tokenizer was adopted with a BOS rule
+(`add_bos_token` in tokenizer_config.json): then its bos.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sentencepiece
+import tokenizers
+
+from mspt.core.errors import InputError, MsptError
+
+SPACE = "\u2581"  # what SentencePiece writes for a blank
+
+# The files that make a tokenizer: what tokens, mindrecord and model artifacts carry along. Absent ones are skipped.
+TOKENIZER_FILES = ("tokenizer.model", "tokenizer.json", "tokenizer_config.json", "vocab.txt")
+
+Ids = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class SpecialIds:
+    """Ids with a role. `prefix` opens a document, `eos` ends it; `unk`, `bos` and `pad` may be missing."""
+
+    eos: int
+    prefix: int
+    unk: int | None = None
+    bos: int | None = None
+    pad: int | None = None
+
+
+class Tokenizer(ABC):
+    """Text to ids and back.
+
+    `pieces[i]` is the name of id i, `surfaces[i]` the UTF-8 bytes it stands for (b"" for special ids), `token_bytes[i]` their number (int32 [V]).
+    """
+
+    def __init__(self, pieces: Sequence[str], special: SpecialIds, surfaces: Sequence[bytes]) -> None:
+        self.pieces = tuple(pieces)
+        self.special = special
+        self.surfaces = tuple(surfaces)
+        self.token_bytes = np.array([len(surface) for surface in surfaces], dtype=np.int32)
+
+    @property
+    def vocab_size(self) -> int:
+        return len(self.pieces)
+
+    @property
+    def eos_id(self) -> int:
+        return self.special.eos
+
+    @property
+    def prefix_id(self) -> int:
+        return self.special.prefix
+
+    @abstractmethod
+    def encode_batch(self, texts: Sequence[str]) -> list[Ids]:
+        """Ids of each text, without bos and eos, on the calling thread's share of the machine."""
+
+    @abstractmethod
+    def decode(self, ids: Sequence[int] | Ids) -> str:
+        """The text of `ids`; special ids give nothing."""
+
+    def encode(self, text: str) -> Ids:
+        return self.encode_batch([text])[0]
+
+
+class SentencePieceTokenizer(Tokenizer):
+    """`tokenizer.model` through the sentencepiece library."""
+
+    def __init__(self, model: bytes, add_bos: bool) -> None:
+        self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        super().__init__(
+            [self.processor.id_to_piece(i) for i in range(self.processor.get_piece_size())],
+            _sentencepiece_ids(self.processor, add_bos),
+            [_sentencepiece_surface(self.processor, i) for i in range(self.processor.get_piece_size())],
+        )
+
+    def encode_batch(self, texts: Sequence[str]) -> list[Ids]:
+        # One thread: workers are processes. The numpy return type skips a Python int per token.
+        encoded: list[Ids] = self.processor.encode(list(texts), return_type="numpy", num_threads=1)
+        return encoded
+
+    def decode(self, ids: Sequence[int] | Ids) -> str:
+        return str(self.processor.decode([int(i) for i in ids]))
+
+
+class HuggingFaceTokenizer(Tokenizer):
+    """`tokenizer.json` through the tokenizers library; literal special tokens in a text stay text."""
+
+    def __init__(self, path: Path, config: dict[str, Any]) -> None:
+        try:
+            self.backend = tokenizers.Tokenizer.from_file(str(path))
+        except Exception as error:  # the library raises bare Exception for any malformed file
+            raise InputError(f"{path}: not a tokenizer.json: {error}", "give a file that `tokenizers` can load") from error
+        self.backend.encode_special_tokens = True
+        self.backend.no_padding()
+        self.backend.no_truncation()
+        specials = {i for i, token in self.backend.get_added_tokens_decoder().items() if token.special}
+        pieces = [self.backend.id_to_token(i) or "" for i in range(self.backend.get_vocab_size(with_added_tokens=True))]
+        added = set(self.backend.get_added_tokens_decoder())  # written as they are, also in byte-level vocabularies
+        table = byte_level_table() if isinstance(self.backend.decoder, tokenizers.decoders.ByteLevel) else None
+        surfaces = [b"" if i in specials else piece_surface(piece, None if i in added else table) for i, piece in enumerate(pieces)]
+        super().__init__(pieces, _huggingface_ids(self.backend, config, path), surfaces)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[Ids]:
+        encodings = self.backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [np.array(encoding.ids, dtype=np.int32) for encoding in encodings]
+
+    def decode(self, ids: Sequence[int] | Ids) -> str:
+        return str(self.backend.decode([int(i) for i in ids], skip_special_tokens=True))
+
+
+def load(directory: Path) -> Tokenizer:
+    """Open a tokenizer directory (see TOKENIZER_FILES).
+
+    Raises:
+        InputError: the directory holds no tokenizer, or one without an end-of-document token.
+    """
+    config = read_config(directory)
+    model = directory / "tokenizer.model"
+    if model.is_file():
+        return SentencePieceTokenizer(model.read_bytes(), add_bos=bool(config.get("add_bos_token", False)))
+    if (directory / "tokenizer.json").is_file():
+        return HuggingFaceTokenizer(directory / "tokenizer.json", config)
+    raise InputError(
+        f"{directory}: neither tokenizer.model nor tokenizer.json",
+        "name a tokenizer made by `mspt train-tokenizer` (also `--from` adopts one)",
+    )
+
+
+def digest(directory: Path) -> str:
+    """sha256 of what decides ids: the model file and the ids that open and end a document. Equal for an adopted tokenizer and its source."""
+    tokenizer = load(directory)
+    model = directory / "tokenizer.model"
+    data = (model if model.is_file() else directory / "tokenizer.json").read_bytes()
+    return hashlib.sha256(data + f"\0{tokenizer.prefix_id} {tokenizer.eos_id}".encode()).hexdigest()
+
+
+def read_config(directory: Path) -> dict[str, Any]:
+    """tokenizer_config.json of a directory; {} when it has none."""
+    path = directory / "tokenizer_config.json"
+    if not path.is_file():
+        return {}
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON: {error}", "repair or remove the file") from error
+    if not isinstance(config, dict):
+        raise InputError(f"{path}: a JSON object was expected", "repair or remove the file")
+    return config
+
+
+def token_content(value: Any) -> str | None:
+    """The text of a special token in tokenizer_config.json, where it stands as "</s>" or as {"content": "</s>", ...}."""
+    if isinstance(value, dict):
+        value = value.get("content")
+    return value if isinstance(value, str) and value else None
+
+
+def _sentencepiece_ids(processor: Any, add_bos: bool) -> SpecialIds:
+    unk, bos, eos, pad = (i if i >= 0 else None for i in (processor.unk_id(), processor.bos_id(), processor.eos_id(), processor.pad_id()))
+    if eos is None:
+        raise InputError("this SentencePiece model has no end-of-sentence piece", "train it with eos_id >= 0")
+    if add_bos and bos is None:
+        raise InputError("add_bos_token is set, but this SentencePiece model has no bos piece", "unset add_bos_token")
+    return SpecialIds(eos=eos, prefix=bos if add_bos and bos is not None else eos, unk=unk, bos=bos, pad=pad)
+
+
+def is_byte_piece(piece: str) -> bool:
+    """Whether `piece` is one of byte fallback's 256, written <0x00> to <0xFF>."""
+    return len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">")
+
+
+def piece_surface(piece: str, byte_level: dict[str, int] | None = None) -> bytes:
+    """The UTF-8 bytes behind a piece; `byte_level` is the table of a vocabulary that writes each byte as one character."""
+    if byte_level is not None:
+        return bytes(byte_level[c] for c in piece)
+    if is_byte_piece(piece):
+        return bytes([int(piece[3:5], 16)])
+    return piece.replace(SPACE, " ").encode("utf-8", "replace")
+
+
+def byte_level_table() -> dict[str, int]:
+    """Character -> byte of byte-level BPE: printable Latin-1 stands for itself, the other bytes in order for U+0100 and up (GPT-2)."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in set(printable)]
+    return {chr(byte): byte for byte in printable} | {chr(0x100 + i): byte for i, byte in enumerate(others)}
+
+
+def _sentencepiece_surface(processor: Any, i: int) -> bytes:
+    if processor.is_control(i) or processor.is_unknown(i) or processor.is_unused(i):
+        return b""
+    return piece_surface(processor.id_to_piece(i))
+
+
+def _huggingface_ids(backend: Any, config: dict[str, Any], path: Path) -> SpecialIds:
+    def find(role: str) -> int | None:
+        content = token_content(config.get(role))
+        if content is None:
+            return None
+        found = backend.token_to_id(content)
+        if found is None:
+            raise InputError(f"{path}: no token {content!r}, which tokenizer_config.json calls {role}", "make them agree")
+        return int(found)
+
+    eos, bos = find("eos_token"), find("bos_token")
+    if eos is None:
+        raise MsptError(f"{path}: no eos_token is known", "name the token that ends a document: --eos-token TEXT")
+    # The rule stands in the configuration or, as older exports have it, only in the post-processor.
+    added = backend.encode("", add_special_tokens=True).ids
+    starts_with_bos = bool(config.get("add_bos_token", bool(added) and added[0] == bos))
+    prefix = bos if starts_with_bos and bos is not None else eos
+    return SpecialIds(eos=eos, prefix=prefix, unk=find("unk_token"), bos=bos, pad=find("pad_token"))

@@ -1,0 +1,99 @@
+"""What `clean` counts: per unit by the worker, added up by `report`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mspt.core.stage import Job, UnitResult
+from mspt.core.text.cleaning import STEPS, Document, Rejection
+from mspt.core.text.source_census import SourceCensus
+
+COUNTERS = ("rejected", "removed", "changed", "repaired", "languages", "forms")
+
+
+@dataclass
+class Tallies:
+    """Counts of one unit, or of all together. in = out + rejected, in records."""
+
+    sources: dict[str, Counter[str]] = field(default_factory=dict)  # {in, rejected}
+    census: dict[str, SourceCensus] = field(default_factory=dict)
+    rejected: Counter[str] = field(default_factory=Counter)  # by "step/rule"
+    removed: Counter[str] = field(default_factory=Counter)  # parts by rule
+    changed: Counter[str] = field(default_factory=Counter)  # characters by switch of normalize
+    repaired: Counter[str] = field(default_factory=Counter)  # documents by fault of mojibake
+    languages: Counter[str] = field(default_factory=Counter)
+    forms: Counter[str] = field(default_factory=Counter)
+    characters: int = 0
+    read_bytes: int = 0  # of the raw files
+
+    def census_of(self, source: str) -> SourceCensus:
+        return self.census.setdefault(source, SourceCensus())
+
+    def count_document(self, source: str, document: Document) -> None:
+        self.sources.setdefault(source, Counter())["in"] += 1
+        self.removed.update(part.rule for part in document.left_out)
+        self.changed.update(document.changed)
+        self.repaired.update(document.repaired)
+        self.languages[document.language.tag] += 1
+        self.forms[document.form.form] += 1
+        self.characters += len(document.text)
+
+    def count_rejection(self, source: str, rejection: Rejection) -> None:
+        self.sources.setdefault(source, Counter()).update(("in", "rejected"))
+        self.rejected[f"{rejection.step}/{rejection.rule}"] += 1
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON-able values."""
+        return {
+            "sources": {name: dict(counts) for name, counts in self.sources.items()},
+            "census": {name: census.plain() for name, census in self.census.items()},
+            **{name: dict(getattr(self, name)) for name in COUNTERS},
+            "characters": self.characters,
+            "read_bytes": self.read_bytes,
+        }
+
+    def add(self, plain: Mapping[str, Any]) -> None:
+        """Adds what `plain` gave for another unit."""
+        for source, counts in plain["sources"].items():
+            self.sources.setdefault(source, Counter()).update(counts)
+        for source, census in plain["census"].items():
+            self.census_of(source).merge(SourceCensus.of_plain(census))
+        for name in COUNTERS:
+            getattr(self, name).update(plain[name])
+        self.characters += plain["characters"]
+        self.read_bytes += plain["read_bytes"]
+
+    def funnel(self) -> list[dict[str, Any]]:
+        """Records in, rejected (by rule) and left, step by step."""
+        left, steps = sum(counts["in"] for counts in self.sources.values()), []
+        for step in STEPS:
+            rules = {rule: count for key, count in self.rejected.items() for name, rule in [key.split("/")] if name == step}
+            out = left - sum(rules.values())
+            steps.append({"step": step, "in": left, "rejected": _largest_first(rules), "out": out})
+            left = out
+        return steps
+
+
+def report(job: Job[Any], results: Sequence[UnitResult]) -> None:
+    """Adds up the units' counts and says them in the artifact."""
+    total = Tallies()
+    for result in results:
+        total.add(result.stats)
+    funnel = total.funnel()
+    rejected = Counter({rule: count for step in funnel for rule, count in step["rejected"].items()})
+    job.count(records_in=funnel[0]["in"], out=funnel[-1]["out"], rejected=rejected, removed=total.removed)
+    job.stats["steps"] = funnel
+    job.stats["sources"] = {name: {**total.sources.get(name, {}), **census.plain()} for name, census in sorted(total.census.items())}
+    job.stats["characters"] = total.characters
+    for name in ("changed", "repaired", "languages", "forms"):
+        job.stats[name] = _largest_first(getattr(total, name))
+    if (sample := job.config.sample) is not None:
+        raw_bytes = sum(file.bytes for file in job.raw)
+        job.sample_share = float(sample[:-1]) / 100 if sample.endswith("%") else total.read_bytes / max(1, raw_bytes)
+
+
+def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
