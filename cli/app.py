@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import signal
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import typer
 from mspt.cli.chain import add_run_command
 from mspt.cli.commands import Context, add_stage_commands
 from mspt.cli.console import Console
+from mspt.cli.generate import add_generate_command
 from mspt.cli.views import add_view_commands
 from mspt.core.errors import MsptError
 
@@ -27,7 +29,8 @@ class Terminated(BaseException):
     """SIGTERM: unwinds like SIGINT, so that workers end and the partial version stays whole."""
 
 
-def build_app() -> typer.Typer:
+def build_app(wanted: str | None = None) -> typer.Typer:
+    """All commands; where `wanted` names one (or is empty), the parameters of the others are left out: building them costs 5 ms each."""
     app = typer.Typer(
         name="mspt",
         help="Pre-train language models on MindSpore: from raw text to a delivered model, in resumable steps.",
@@ -50,9 +53,30 @@ def build_app() -> typer.Typer:
         context.obj = Context(workspace.expanduser().resolve(), config, Console(json, -1 if quiet else int(verbose)))
 
     add_stage_commands(app)
-    add_view_commands(app)
+    add_generate_command(app)
     add_run_command(app)
+    add_view_commands(app)
+    for info in app.registered_commands:
+        info.help = info.help or inspect.getdoc(info.callback) or ""
+        info.short_help = info.short_help or info.help.split("\n")[0]
+        if wanted is not None and info.name != wanted:
+            info.callback = _left_out
     return app
+
+
+def _left_out() -> None:
+    """Stands for a command that was not asked for."""
+
+
+def wanted_command(arguments: list[str]) -> str:
+    """The command in hoisted arguments; empty where there is none (`mspt --help`)."""
+    waiting = iter(arguments)
+    for argument in waiting:
+        if argument in _GLOBAL_VALUES:
+            next(waiting, None)
+        elif not argument.startswith("-"):
+            return argument
+    return ""
 
 
 def hoist_globals(arguments: list[str]) -> list[str]:
@@ -72,7 +96,7 @@ def hoist_globals(arguments: list[str]) -> list[str]:
     return front + rest
 
 
-def _on_sigterm(number: int, frame: FrameType | None) -> None:
+def on_sigterm(number: int, frame: FrameType | None) -> None:
     raise Terminated
 
 
@@ -80,9 +104,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Entry point. Ends the process with the exit code of DESIGN.md section 4."""
     arguments = hoist_globals(sys.argv[1:] if arguments is None else arguments)
     console = Console(json="--json" in arguments)
-    signal.signal(signal.SIGTERM, _on_sigterm)
+    signal.signal(signal.SIGTERM, on_sigterm)
     try:
-        code = build_app()(arguments, standalone_mode=False)
+        code = build_app(wanted_command(arguments))(arguments, standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except MsptError as error:
         console.error(error.message, error.hint)

@@ -110,6 +110,8 @@ def show_default(spec: FieldSpec) -> str:
 def metavar_of(spec: FieldSpec) -> str:
     if spec.setting.metavar:
         return spec.setting.metavar
+    if spec.choices:
+        return "TEXT"
     text = str(spec.type)
     return "FLOAT" if "float" in text else "INT" if "int" in text else "TEXT"
 

@@ -11,11 +11,12 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mspt.core.engine import Bar
+if TYPE_CHECKING:
+    from mspt.core.engine import Bar
 
-PLAIN_SECONDS = 10.0  # between two progress lines where there is no terminal
+PLAIN_SECONDS = 30.0  # between two progress lines where there is no terminal
 
 
 class _NoBar:
@@ -126,6 +127,8 @@ class Console:
 
 def quantity(value: float, unit: str = "") -> str:
     """12345678, 'B' -> '12.3 MB'; counts keep their digits up to 99,999."""
+    if unit != "B" and 0 < abs(value) < 10 and value != int(value):
+        return f"{value:.2g}{' ' + unit if unit else ''}"
     if unit != "B" and abs(value) < 100_000:
         return f"{value:,.0f}{' ' + unit if unit else ''}"
     for size, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):

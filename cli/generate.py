@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from mspt.core.nn.generate import Generator
     from mspt.core.nn.sampling import Sampling
 
+COMPILE_CACHE = Path(".cache") / "compile"  # of the workspace, as in training
 KINDS = ("model", "quantised-model")
 PRODUCERS = ("train", "import-hf")  # whose model is taken where none is named: the first that has one
 
@@ -65,6 +67,7 @@ def run_generate(shared: Context, prompts: list[str], reference: str | None, max
     artifact = find_model(shared.store, reference)
     shared.console.note(f"model: {artifact.ref}")
     generator = Generator.for_prompts(open_model(artifact.directory), prompts, max_tokens)
+    generator.compile(prompts, shared.workspace / COMPILE_CACHE)
     found = []
     for number, prompt in enumerate(prompts):
         made = continue_one(generator, prompt, number, max_tokens, sampling, silent=shared.console.json)

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from mspt.core.artifact import Artifact
     from mspt.core.shards import Docs
     from mspt.core.tokens.indexed import IndexedTokens
-    from mspt.core.tokens.mixture import Corpus, MixtureSettings
+    from mspt.core.tokens.mixture import MixtureSettings
     from mspt.core.tokens.packing import RowPlan
     from mspt.core.tokens.rows import Piece, RowBatch, RowFormat
+    from mspt.core.tokens.sequences import Sequences
     from mspt.core.tokens.split import Split
     from mspt.core.tokens.tokenizer import Tokenizer
 
@@ -55,20 +56,6 @@ class PackMindrecordConfig(SampleSettings):
 
 
 @dataclass(frozen=True)
-class Sequences:
-    """The token sequences to pack, one entry each, with what docs say of them."""
-
-    ids: list[str]
-    sources: tuple[str, ...]
-    codes: npt.NDArray[np.int64]
-    sequence: npt.NDArray[np.int64]  # number in the source's .bin/.idx
-    num_tokens: npt.NDArray[np.int64]  # end included
-    num_bytes: npt.NDArray[np.int64]
-    keys: list[str]  # cluster, else id
-    weights: npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
 class ShardTask:
     """One file to write: rows `first_row` and on of a split. Its pieces lie in `plan` (npz), so that tasks stay small."""
 
@@ -77,11 +64,13 @@ class ShardTask:
     name: str
     first_row: int
     num_rows: int
+    rows_per_file: int
     form: RowFormat
     sources: tuple[str, ...]
 
 
 def run(job: Job[PackMindrecordConfig]) -> None:
+    from mspt.core.tokens.sequences import pack_by_source
     from mspt.core.tokens.split import choose_validation
     from mspt.core.tokens.tokenizer import load
 
@@ -92,7 +81,7 @@ def run(job: Job[PackMindrecordConfig]) -> None:
     found = read_sequences(tokens, job.docs("docs"), sampled=config.sample is not None)
     split = choose_validation(found.keys, [found.sources[c] for c in found.codes], found.num_tokens, config.validation_share, config.seq_length)
     train = pack_training(job, found, split)
-    validation = pack_validation(found, split, config)
+    validation = pack_by_source(found, split.validation, config.seq_length, config.max_documents, config.seed, config.max_padding)
     if not train.num_rows:
         raise MsptError("no document is left for training", "lower --validation-share, or give more documents: mspt show on the tokens")
     tokenizer, folder = load(tokens.directory), tokens.directory
@@ -120,28 +109,17 @@ def check_lineage(tokens: Artifact, docs: Artifact) -> None:
 
 def read_sequences(tokens: Artifact, docs: Docs, *, sampled: bool) -> Sequences:
     """The document table of `tokens` joined with the live documents' clusters and weights. With --sample the documents outside it drop out."""
-    import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
     import pyarrow.parquet as pq
+
+    from mspt.core.tokens.sequences import join_documents
 
     table = pq.read_table(tokens.checked(DOCUMENTS), partitioning=None)
     extra = [name for name in ("cluster", "weight") if name in docs.columns()]
-    live = pa.concat_tables(list(docs.iterate_live(["id", *extra]))).combine_chunks()
+    live = pa.concat_tables(list(docs.iterate_live(["id", *extra])))
     if live.num_rows == 0 or table.num_rows == 0:
         raise InputError(f"{tokens.ref} holds no document", "mspt show on the docs says where they went")
-    where = pc.index_in(table.column("id"), value_set=live.column("id").combine_chunks())
-    if sampled:
-        table = table.filter(pc.is_valid(where))
-        where = where.drop_null()
-    joined = live.take(where)
-    ids = table.column("id").to_pylist()
-    clusters = joined.column("cluster").to_pylist() if "cluster" in extra else [None] * len(ids)
-    weights = joined.column("weight").cast(pa.float64()).fill_null(1.0).to_numpy() if "weight" in extra else np.ones(len(ids))
-    sources, codes = np.unique(np.array(table.column("source").to_pylist(), dtype=str), return_inverse=True)
-    numbers = {name: table.column(name).to_numpy().astype(np.int64) for name in ("sequence", "num_tokens", "num_bytes")}
-    keys = [cluster or i for cluster, i in zip(clusters, ids, strict=True)]
-    return Sequences(ids, tuple(map(str, sources)), codes.astype(np.int64), **numbers, keys=keys, weights=weights)
+    return join_documents(table, live, drop_missing=sampled)
 
 
 # --- what goes where ---------------------------------------------------------------------------------------------------
@@ -156,22 +134,12 @@ def pack_training(job: Job[PackMindrecordConfig], found: Sequences, split: Split
 
     config = job.config
     rows = np.flatnonzero(~split.validation)
-    mixture = draw(corpus_of(found, rows, config.seed), mixture_settings(config))
+    mixture = draw(found.corpus(rows, config.seed), mixture_settings(config))
     job.stats["mixture"] = {source.source: source.report() for source in mixture.sources}
     left_out = sum(source.left_out for source in mixture.sources)
     job.count(records_in=len(found.ids), out=len(found.ids) - left_out, rejected={"mixture": left_out} if left_out else {})
     drawn = np.repeat(rows, mixture.copies)
     return pack(found.num_tokens, drawn, config.seq_length, config.max_documents, config.seed, config.max_padding)
-
-
-def corpus_of(found: Sequences, rows: npt.NDArray[np.int64], seed: int) -> Corpus:
-    import numpy as np
-
-    from mspt.core.tokens.mixture import Corpus
-    from mspt.core.tokens.split import order_key
-
-    order = np.array([order_key(seed, found.ids[i]) for i in rows], dtype=np.uint64)
-    return Corpus(found.sources, found.codes[rows], found.num_tokens[rows], found.weights[rows], order)
 
 
 def mixture_settings(config: PackMindrecordConfig) -> MixtureSettings:
@@ -197,19 +165,6 @@ def parse_pairs(name: str, values: Sequence[str]) -> tuple[tuple[str, float], ..
         except ValueError:
             raise MsptError(f"{name}: {value!r} is not NAME=NUMBER", f'for example {name} = ["web=0.6"]') from None
     return tuple(pairs)
-
-
-def pack_validation(found: Sequences, split: Split, config: PackMindrecordConfig) -> RowPlan:
-    """Rows of one source each, sources in order: every validation row says something about one source."""
-    import numpy as np
-
-    from mspt.core.tokens.packing import join, pack
-
-    plans = []
-    for code in range(len(found.sources)):
-        mine = np.flatnonzero(split.validation & (found.codes == code))
-        plans.append(pack(found.num_tokens, mine, config.seq_length, config.max_documents, config.seed, config.max_padding))
-    return join(plans)
 
 
 # --- writing -----------------------------------------------------------------------------------------------------------
@@ -247,7 +202,7 @@ def shard_tasks(job: Job[PackMindrecordConfig], split: str, plan: RowPlan, found
             id=np.array([found.ids[d] for d in document], dtype=np.str_),
             token_bytes=tokenizer.token_bytes,
         )
-        yield ShardTask(path, tokens, f"{split}-{number:05d}", first, last - first, form, found.sources)
+        yield ShardTask(path, tokens, f"{split}-{number:05d}", first, last - first, min(step, plan.num_rows), form, found.sources)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -293,7 +248,7 @@ def write_shard(task: ShardTask, out: UnitOutput) -> dict[str, Any]:
     building = temporary_name(out.directory / "building")
     building.mkdir(parents=True)
     path = building / f"{task.name}{mindrecord.SUFFIX}"
-    mindrecord.write(path, batches(), task.num_rows, form.row_tokens, form.max_documents)
+    mindrecord.write(path, batches(), task.rows_per_file, form.row_tokens, form.max_documents)
     mindrecord.move(path, out.path(path.name), out.path(mindrecord.database(path).name))
     building.rmdir()
     write_table(out.path(f"rows-{task.name}.parquet"), rows.provenance(pieces, task.first_row, token_bytes))
@@ -329,14 +284,6 @@ def report(job: Job[PackMindrecordConfig], found: Sequences, split: Split, train
         job.warn(f"{train.padding_ratio:.1%} of the training rows is padding: rows list at most {config.max_documents} segments (--max-documents)")
     if split.thin:
         job.warn(f"too little text for a validation row: {', '.join(split.thin)}")
-    held = {
-        name: {
-            "documents": int((split.validation & (found.codes == code)).sum()),
-            "tokens": int(found.num_tokens[split.validation & (found.codes == code)].sum()),
-            "bytes": int(found.num_bytes[split.validation & (found.codes == code)].sum()),
-        }
-        for code, name in enumerate(found.sources)
-    }
     return {
         "rows": {"train": train.num_rows, "validation": validation.num_rows},
         "tokens": {"train": train.num_positions, "validation": validation.num_positions},
@@ -345,7 +292,7 @@ def report(job: Job[PackMindrecordConfig], found: Sequences, split: Split, train
         "segments_per_row": round(len(train.row) / train.num_rows, 3),
         "longest_document": int(np.max(found.num_tokens)),
         "short_document_share": round(short_share, 4),
-        "validation": held,
+        "validation": found.by_source(split.validation),
         "thin_sources": list(split.thin),
     }
 

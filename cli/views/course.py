@@ -1,9 +1,10 @@
-"""The course of a training run: loss curve, last metrics, events, checkpoints."""
+"""The course of a training run: loss curve, last metrics, events, checkpoints. metrics.jsonl is read line by line: a month of it is large."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mspt.cli.commands import Context
@@ -15,29 +16,42 @@ from mspt.core.training_run import EVENTS
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+METRICS = "metrics.jsonl"
 MAX_EVENTS = 12
+MAX_POINTS = 1000  # of a curve in --json
 CURVE_WIDTH = 64
 # Keys of metrics.jsonl that are curves over steps, by what they are called here.
 CURVES = {"loss": "training loss", "validation_loss": "validation loss"}
 
 
-def curves(metrics: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float, float]]]:
-    """Points (step, value) of each curve that occurs. A step that was run again counts as it was run last."""
-    found: dict[str, dict[float, float]] = {}
-    for line in metrics:
+@dataclass(frozen=True)
+class Course:
+    """`curves`: points (step, value), a step that was run again as it was run last. `last`: all lines of the last step as one."""
+
+    curves: dict[str, list[tuple[int, float]]]
+    last: dict[str, Any]
+
+
+def read_course(lines: Iterable[Mapping[str, Any]]) -> Course:
+    """Training writes one line for a step, validation another."""
+    points: dict[str, dict[int, float]] = {}
+    last: dict[str, Any] = {}
+    for line in lines:
+        step = line.get("step")
+        if not isinstance(step, int):
+            continue
+        last = {**last, **line} if last.get("step") == step else dict(line)
         for key, name in CURVES.items():
-            if isinstance(line.get(key), int | float) and line[key] == line[key] and "step" in line:
-                found.setdefault(name, {})[line["step"]] = line[key]
-    return {name: sorted(points.items()) for name, points in found.items()}
+            if isinstance(line.get(key), int | float):
+                points.setdefault(name, {})[step] = line[key]
+    return Course({name: sorted(found.items()) for name, found in points.items()}, last)
 
 
-def at_step(metrics: Sequence[Mapping[str, Any]], step: Any) -> dict[str, Any]:
-    """All lines of a step as one: training writes one, validation another."""
-    found: dict[str, Any] = {}
-    for line in metrics:
-        if line.get("step") == step:
-            found |= line
-    return found
+def thin(points: Sequence[tuple[int, float]], most: int = MAX_POINTS) -> list[tuple[int, float]]:
+    """At most `most` points, evenly taken, the first and the last among them."""
+    if len(points) <= most:
+        return list(points)
+    return [points[i * (len(points) - 1) // (most - 1)] for i in range(most)]
 
 
 def checkpoints(entry: Entry) -> list[dict[str, Any]]:
@@ -49,30 +63,25 @@ def checkpoints(entry: Entry) -> list[dict[str, Any]]:
 
 
 def plain(entry: Entry) -> dict[str, Any]:
-    metrics = json_lines(entry.root / "metrics.jsonl")
-    return {
-        "last": at_step(metrics, metrics[-1].get("step")) if metrics else None,
-        "curves": curves(metrics),
-        "events": json_lines(entry.root / EVENTS),
-        "checkpoints": checkpoints(entry),
-    }
+    """The JSON form."""
+    course = read_course(json_lines(entry.root / METRICS))
+    curves = {name: thin(points) for name, points in course.curves.items()}
+    return {"last": course.last or None, "curves": curves, "events": list(json_lines(entry.root / EVENTS)), "checkpoints": checkpoints(entry)}
 
 
 def render(entry: Entry, *, everything: bool = False) -> list[RenderableType]:
     """Blocks for `mspt show train`."""
-    metrics = json_lines(entry.root / "metrics.jsonl")
+    course = read_course(json_lines(entry.root / METRICS))
     blocks: list[RenderableType] = []
-    found = curves(metrics)
-    if any(len(points) > 1 for points in found.values()):
-        blocks += [heading("loss by step"), plot(found, width=CURVE_WIDTH)]
-    if metrics:
-        last = metrics[-1].get("step")
-        blocks += [heading(f"metrics at step {number(last)}"), grid(_flat(at_step(metrics, last)))]
-    events = json_lines(entry.root / EVENTS)
+    if any(len(points) > 1 for points in course.curves.values()):
+        blocks += [heading("loss by step"), plot(course.curves, width=CURVE_WIDTH)]
+    if course.last:
+        blocks += [heading(f"metrics at step {course.last['step']:,}"), grid(_flat(course.last))]
+    events = list(json_lines(entry.root / EVENTS))
     if events:
         left_out = 0 if everything else max(0, len(events) - MAX_EVENTS)
         blocks.append(heading("events" + (f" (the last {MAX_EVENTS} of {len(events):,}: -v)" if left_out else "")))
-        blocks.append(table(["time", "event", "what"], [_event(e) for e in events[left_out:]], fold=["what"]))
+        blocks.append(_event_table(events[left_out:]))
     saved = checkpoints(entry)
     if saved:
         rows = [[c["checkpoint"], number(c["bytes"], "bytes"), "best" if c["best"] else ""] for c in saved]
@@ -92,26 +101,31 @@ def _flat(line: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     return pairs
 
 
-def _event(event: Mapping[str, Any]) -> list[str]:
-    what = ", ".join(f"{name} {number(value, name)}" for name, value in event.items() if name not in ("time", "event"))
-    return [str(event.get("time", ""))[:19].replace("T", " "), str(event.get("event", "")), what]
+def _event_table(events: Sequence[Mapping[str, Any]]) -> RenderableType:
+    rows = []
+    for event in events:
+        what = ", ".join(f"{name} {number(value, name)}" for name, value in event.items() if name not in ("time", "event"))
+        rows.append([str(event.get("time", ""))[:19].replace("T", " "), str(event.get("event", "")), what])
+    return table(["time", "event", "what"], rows, fold=["what"])
 
 
 def show_step(shared: Context, entry: Entry, step: int) -> None:
-    """The metrics line of a step, or of the last one before it; what happened near it."""
+    """The metrics of a step, or of the last one before it that was logged; what happened at it."""
     if not entry.is_run:
         raise MsptError(f"{entry.ref} is of kind {entry.kind}: it has no steps", "--step is for training runs")
-    metrics = [line for line in json_lines(entry.root / "metrics.jsonl") if isinstance(line.get("step"), int)]
-    if not metrics:
+    found: dict[str, Any] = {}
+    steps: set[int] = set()
+    for line in json_lines(entry.root / METRICS):
+        steps.add(int(line["step"]))
+        if found.get("step", -1) <= line["step"] <= step:
+            found = {**found, **line} if found.get("step") == line["step"] else line
+    if not steps:
         raise MsptError(f"{entry.ref} has no metrics yet", "the first line comes after its first logged step")
-    before = [line for line in metrics if line["step"] <= step]
-    if not before:
-        raise MsptError(f"{entry.ref} has no metrics at step {step:,}", f"the first line is of step {metrics[0]['step']:,}")
-    line = at_step(metrics, max(found["step"] for found in before))
-    last = max(found["step"] for found in metrics)
-    events = [event for event in json_lines(entry.root / EVENTS) if event.get("step") == line["step"]]
-    note = f" (the last line up to {step:,}; the run is at {last:,})" if line["step"] != step else ""
-    blocks: list[RenderableType] = [text(f"{entry.ref}, step {line['step']:,}{note}", "bold"), grid(_flat(line))]
+    if not found:
+        raise MsptError(f"{entry.ref} has no metrics at step {step:,}", f"the first line is of step {min(steps):,}")
+    events = [event for event in json_lines(entry.root / EVENTS) if event.get("step") == found["step"]]
+    note = f" (the last line up to {step:,}; the run is at {max(steps):,})" if found["step"] != step else ""
+    blocks: list[RenderableType] = [text(f"{entry.ref}, step {found['step']:,}{note}", "bold"), grid(_flat(found))]
     if events:
-        blocks += [heading("events"), table(["time", "event", "what"], [_event(e) for e in events], fold=["what"])]
-    present(shared.console, {"ref": entry.ref, "step": line["step"], "metrics": line, "events": events}, *blocks)
+        blocks += [heading("events"), _event_table(events)]
+    present(shared.console, {"ref": entry.ref, "step": found["step"], "metrics": found, "events": events}, *blocks)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mspt.cli.commands import Context
 from mspt.cli.views.excerpt import excerpt
-from mspt.cli.views.render import grid, heading, number, present, redacted, table, terminal, text
+from mspt.cli.views.render import count, grid, heading, number, present, redacted, table, terminal, text
 from mspt.cli.views.rows import find_documents, open_rows
 from mspt.cli.views.sample import plain_row
 from mspt.cli.views.workspace import Lineage
@@ -80,7 +80,7 @@ def show_training_row(shared: Context, artifact: Artifact, row: int, split: str)
     decoded = decode_segments(artifact, labels, lines)
     segments = [Segment(line, content, documents.get(line["id"])) for line, content in zip(lines, decoded, strict=True)]
     used = sum(line["end"] - line["start"] for line in lines)
-    head = f"{artifact.ref}, {split} row {row:,}: {len(inputs):,} positions, {len(segments)} documents, {len(inputs) - used:,} padding"
+    head = f"{artifact.ref}, {split} row {row:,}: {len(inputs):,} positions, {count(len(segments), 'document')}, {len(inputs) - used:,} padding"
     blocks: list[RenderableType] = [text(head, "bold")]
     for segment in segments:
         blocks += _segment(segment)

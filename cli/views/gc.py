@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from mspt.cli.commands import Context
 from mspt.cli.console import quantity
 from mspt.cli.views.ls import describe_state
-from mspt.cli.views.render import ago, present, table, text
+from mspt.cli.views.render import age, present, table, text
 from mspt.cli.views.workspace import ABANDONED, RUNNING, Entry, Lineage, list_entries, lock_holder
 from mspt.core.config import unknown_name
 from mspt.core.errors import Busy
@@ -135,9 +135,9 @@ def _sweep(store: Store) -> None:
 def _blocks(plan: Plan, total: int, everything: bool) -> list[RenderableType]:
     blocks: list[RenderableType] = []
     if plan.going:
-        rows = [[e.ref, e.kind, describe_state(e), quantity(e.bytes, "B"), quantity(freed_bytes([e.root]), "B"), ago(e.changed)] for e in plan.going]
-        columns = ["can go", "kind", "state", "size", "frees", "changed"]
-        blocks.append(table(columns, rows, right=["size", "frees", "changed"]))
+        rows = [[e.ref, e.kind, describe_state(e), quantity(e.bytes, "B"), quantity(freed_bytes([e.root]), "B"), age(e.changed)] for e in plan.going]
+        columns = ["can go", "kind", "state", "size", "frees", "age"]
+        blocks.append(table(columns, rows, right=["size", "frees", "age"]))
         blocks.append(text(f"together they free {quantity(total, 'B')} (files that kept versions share by hard link stay)"))
     else:
         blocks.append(text("nothing can go"))

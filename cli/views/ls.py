@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mspt.cli.commands import Context
 from mspt.cli.console import duration, quantity
-from mspt.cli.views.render import ago, present, table, text
+from mspt.cli.views.render import age, present, table, text
 from mspt.cli.views.workspace import ABANDONED, FINISHED, INTERRUPTED, RUNNING, Entry, list_entries, lock_holder
 from mspt.core.config import unknown_name
 from mspt.core.errors import MsptError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _STYLES = {RUNNING: "green", INTERRUPTED: "yellow", ABANDONED: "dim"}
-_NUMBERS = ("records", "size", "took", "changed")
+_NUMBERS = ("records", "size", "took", "age")
 
 
 def describe_state(entry: Entry) -> Text:
@@ -41,7 +41,7 @@ def _cells(entry: Entry) -> list[Any]:
         "" if entry.records is None else f"{entry.records:,}",
         quantity(entry.bytes, "B"),
         "" if entry.seconds is None else duration(entry.seconds),
-        ago(entry.changed),
+        age(entry.changed),
     ]
 
 

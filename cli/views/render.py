@@ -3,12 +3,17 @@ rich (no markup), without control characters, and with personal data redacted.""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from mspt.cli.console import Console, duration, quantity
 
@@ -25,12 +30,31 @@ _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 
 def present(console: Console, value: Any, *blocks: RenderableType) -> None:
     """The answer of a view: its blocks for a person, or one JSON object."""
-    if console.json:
-        print(json.dumps(value, ensure_ascii=False, default=str))
-        return
-    out = console.out
-    for block in blocks:
-        out.print(block, markup=False, soft_wrap=False)
+    with writing():
+        if console.json:
+            print(json.dumps(value, ensure_ascii=False, default=str))
+            return
+        out = console.out
+        out.on_broken_pipe = _reader_left
+        for block in blocks:
+            out.print(block, markup=False, soft_wrap=False)
+
+
+@contextlib.contextmanager
+def writing() -> Iterator[None]:
+    """Around what goes to stdout: a reader that has seen enough (`| head`) is no error, nor is a terminal that cannot show every character."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the interpreter's own last flush finds a place
+        raise typer.Exit(0) from None
+
+
+def _reader_left() -> None:
+    raise BrokenPipeError
 
 
 def safe(content: str) -> str:
@@ -70,7 +94,7 @@ def table(
     lines = max((name.count("\n") for name in names), default=0)
     names = ["\n" * (lines - name.count("\n")) + name for name in names]  # names stand on the line, cells hang from it
     clipped = [i for i, name in enumerate(columns) if name in set(clip)]
-    left = _screen_width() - sum(max(widths[i], _width(names[i])) for i in range(len(columns)) if i not in clipped) - 3 * len(columns)
+    left = screen_width() - sum(max(widths[i], _width(names[i])) for i in range(len(columns)) if i not in clipped) - 3 * len(columns)
     for i in clipped:
         for row in cells:
             row[i].truncate(max(MIN_CLIPPED, left // len(clipped)), overflow="ellipsis")
@@ -83,7 +107,7 @@ def table(
     return made
 
 
-def _screen_width() -> int:
+def screen_width() -> int:
     from rich.console import Console as Rich
 
     return Rich().width
@@ -121,12 +145,18 @@ def bar(share: float, width: int = 24) -> str:
     return "█" * max(round(min(share, 1.0) * width), int(share > 0))
 
 
-def ago(then: float) -> str:
+def count(amount: int, noun: str) -> str:
+    """1 document, 2 documents."""
+    return f"{amount:,} {noun}{'' if amount == 1 else 's'}"
+
+
+def age(then: float) -> str:
+    """How long ago: '14 min', '3 h', '2 d'."""
     seconds = max(0.0, time.time() - then)
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
-            return f"{seconds / size:.0f} {unit} ago"
-    return "just now"
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def percent(share: float) -> str:
@@ -139,18 +169,27 @@ def number(value: Any, name: str = "") -> str:
         return "yes" if value else "no"
     if value is None:
         return "-"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {number(inner, str(key))}" for key, inner in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(number(v, name) for v in value[:MAX_LISTED]) + (f", ... ({len(value):,} in all)" if len(value) > MAX_LISTED else "")
+        shown = ", ".join(number(v, name).replace("\n", "\\n") for v in value[:MAX_LISTED])
+        return (shown or "none") + (f", ... ({len(value):,} in all)" if len(value) > MAX_LISTED else "")
     if not isinstance(value, int | float):
         return redacted(str(value))
-    unit = re.split(r"[\W_]+", name)[-1]
-    if unit in ("ratio", "share", "rate") and 0 <= value <= 1:
+    unit = unit_of(name)
+    if unit == "share" and 0 <= value <= 1:
         return percent(value)
     if unit == "bytes":
         return quantity(value, "B")
     if unit == "seconds" and value >= 0:
         return duration(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if abs(value) >= 100_000 else f"{value:.4g}"
+
+
+def unit_of(name: str) -> str:
+    """bytes, seconds, share or nothing: what the last word of a name says."""
+    last = re.split(r"[\W_]+", name)[-1]
+    return "share" if last in ("ratio", "rate") else last if last in ("bytes", "seconds", "share") else ""
 
 
 def redacted(content: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mspt.cli.commands import Context
 from mspt.cli.views.commands import Format
 from mspt.cli.views.excerpt import excerpt, find_spans
-from mspt.cli.views.render import bar, number, percent, present, redacted, table, terminal, text
+from mspt.cli.views.render import bar, number, percent, present, redacted, table, terminal, text, writing
 from mspt.cli.views.rows import Group, Kind, Rows, Selection, find_documents, open_rows, reference, select
 from mspt.cli.views.workspace import locate
 from mspt.core.artifact import Artifact
@@ -81,6 +81,8 @@ def _facts(row: Mapping[str, Any], where: Expression | None) -> list[str]:
         said.append(f"{number(row['value'])}" + (f" (limit {number(limit)})" if limit is not None else ""))
     if row.get("detail"):
         said.append(redacted(row["detail"]))
+    if row.get("start") is not None and row.get("end") is not None:
+        said.append(f"characters {row['start']:,} to {row['end']:,}")
     named = where.columns if where is not None else ()
     said += [
         f"{name} {number(row[name], name)}" for name in row if name not in _BODY and row[name] is not None and (name in named or isinstance(row[name], float))
@@ -91,7 +93,7 @@ def _facts(row: Mapping[str, Any], where: Expression | None) -> list[str]:
 def _marks(row: Mapping[str, Any], content: str, where: Expression | None) -> list[tuple[int, int]]:
     """What to point at: the place that the rule names, else what the expression looked for."""
     start, end = row.get("start"), row.get("end")
-    if start is not None and end is not None and start < end and not (start == 0 and end >= len(content)):
+    if start is not None and end is not None and 0 < end - start < len(content):  # a removed part is all there is of it
         return [(start, end)]
     spans = find_spans(content, where.finds("text")) if where is not None else []
     if not spans and row.get("rule") and (part := row.get("excerpt")) and not content.startswith(part) and part in content:
@@ -171,7 +173,8 @@ def run(shared: Context, ref: str, choice: Choice, characters: int, form: Format
     found = select(rows, where, choice.number, choice.seed, by)
     plain = [{name: row[name] for name in wanted} if wanted else row for row in map(plain_row, found.rows)]
     if form != "text" and not shared.console.json:
-        write_lines(plain, form, wanted or rows.columns)
+        with writing():
+            write_lines(plain, form, wanted or rows.columns)
         return
     groups = [{by: name, "rows": group.count, "threshold": group.threshold} for name, group in found.groups.items()]
     value = {"ref": reference(target), "of": choice.kind, "where": choice.where, "total": found.total, "matches": found.matches, "by": groups, "rows": plain}

@@ -6,13 +6,14 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import MISSING
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mspt.cli.commands import Context
 from mspt.cli.console import duration, quantity
 from mspt.cli.views import course, decode
 from mspt.cli.views.ls import describe_state
-from mspt.cli.views.render import ago, bar, grid, heading, number, percent, present, redacted, table, text
+from mspt.cli.views.render import age, bar, count, grid, heading, number, percent, present, redacted, table, text
 from mspt.cli.views.statistics import statistics
 from mspt.cli.views.workspace import Entry, Lineage, find_entry, json_lines, locate, walk_sizes
 from mspt.core.artifact import InputRecord
@@ -54,10 +55,10 @@ def _identity_lines(entry: Entry) -> list[tuple[str, Any]]:
         lines.append(("command", shlex.join(info["argv"])))
     lines += [(f"--{record.name}", record.ref) for record in entry.inputs]
     if info.get("raw"):
-        lines.append(("raw files", f"{info['raw']['files']:,} files, {quantity(info['raw']['bytes'], 'B')} (inputs.parquet)"))
+        lines.append(("raw files", f"{count(info['raw']['files'], 'file')}, {quantity(info['raw']['bytes'], 'B')} (inputs.parquet)"))
     settings = changed_settings(entry)
     shown = ", ".join(
-        f"{name} {_value(value)}" + (f" (default {_value(default)})" if default is not MISSING else "") for name, (value, default) in settings.items()
+        f"{name} {_value(value)}" + (f" (default {_value(default)})" if default not in (MISSING, None) else "") for name, (value, default) in settings.items()
     )
     return [*lines, ("settings", shown or "all at their defaults")]
 
@@ -71,7 +72,7 @@ def _cost_lines(entry: Entry) -> list[tuple[str, Any]]:
     lines: list[tuple[str, Any]] = []
     if info.get("started"):
         took = f", took {duration(info['seconds'])}" if "seconds" in info else ""
-        lines.append(("started", f"{info['started']} ({ago(entry.changed)}{took})"))
+        lines.append(("started", f"{info['started']} ({age(entry.changed)} ago{took})"))
     if info.get("peak_rss_bytes"):
         main, child = (quantity(info["peak_rss_bytes"][part], "B") for part in ("main", "largest_child"))
         lines.append(("peak memory", f"{main} in the main process, {child} in the largest worker"))
@@ -143,7 +144,7 @@ def trouble(entry: Entry) -> list[RenderableType]:
         blocks += [heading("warnings"), *(text(f"- {redacted(warning)}", "yellow") for warning in warnings)]
     stopped = list(entry.info.get("stopped") or [])
     if stopped:
-        blocks.append(heading(f"{len(stopped):,} documents stopped by a limit or a crash (sample --rejected shows them)"))
+        blocks.append(heading(f"{count(len(stopped), 'document')} stopped by a limit or a crash (sample --rejected shows them)"))
         rows = [[stop["rule"], stop["detail"], stop.get("unit", ""), stop["index"]] for stop in stopped[:MAX_STOPPED]]
         blocks.append(table(["rule", "detail", "unit", "document"], rows, fold=["detail"]))
     return blocks
@@ -165,7 +166,7 @@ def overview(shared: Context, entry: Entry) -> None:
     blocks: list[RenderableType] = [text(entry.ref, "bold"), grid(_identity_lines(entry))]
     if entry.is_partial:
         done = len(list(entry.root.glob("units*/*.json")))
-        blocks.append(text(f"{done:,} units are finished and will be kept" if entry.state != "abandoned" else f"{done:,} finished units"))
+        blocks.append(text(f"finished so far: {count(done, 'unit')}" + ("" if entry.state == "abandoned" else ", which will not be done again")))
     if entry.info.get("counts"):
         blocks += funnel(entry.info["counts"])
     if entry.is_run:
@@ -194,7 +195,7 @@ def ancestors(shared: Context, entry: Entry) -> None:
 
     home = Lineage(Store(entry.root.parent.parent))
     root = Tree(text(_node(entry.ref, entry.info)))
-    value = {"ref": entry.ref, "kind": entry.kind, "inputs": _grow(root, entry.info, home)}
+    value = {"ref": entry.ref, "kind": entry.kind, "inputs": _grow(root, entry.info, home, {entry.root})}
     present(shared.console, value, root)
 
 
@@ -204,7 +205,8 @@ def _node(ref: str, info: Mapping[str, Any], role: str = "") -> str:
     return f"{role + ': ' if role else ''}{ref}  {info['kind']}, by {info['stage']}{out}"
 
 
-def _grow(branch: Tree, info: Mapping[str, Any], home: Lineage) -> list[dict[str, Any]]:
+def _grow(branch: Tree, info: Mapping[str, Any], home: Lineage, seen: set[Path]) -> list[dict[str, Any]]:
+    """Adds what something was made of. What stands in the tree already is named only."""
     found = []
     for fields in info.get("inputs", []):
         record = InputRecord(**fields)
@@ -215,13 +217,16 @@ def _grow(branch: Tree, info: Mapping[str, Any], home: Lineage) -> list[dict[str
         elif not same:
             branch.add(text(f"{record.name}: {record.ref}  {record.kind} (what lies there now is another: mspt verify)", "red"))
         else:
-            value["inputs"] = _grow(branch.add(text(_node(parent.ref, parent.manifest, record.name))), parent.manifest, home)
+            node = branch.add(text(_node(parent.ref, parent.manifest, record.name) + ("  (as above)" if parent.root in seen else "")))
+            if parent.root not in seen:
+                seen.add(parent.root)
+                value["inputs"] = _grow(node, parent.manifest, home, seen)
         found.append(value)
     if info.get("raw"):
-        branch.add(text(f"raw: {info['raw']['files']:,} files, {quantity(info['raw']['bytes'], 'B')}"))
+        branch.add(text(f"raw: {count(info['raw']['files'], 'file')}, {quantity(info['raw']['bytes'], 'B')}"))
         found.append({"name": "raw", **info["raw"]})
     for name, files in dict(info.get("user_files") or {}).items():
-        branch.add(text(f"{name}: {len(files):,} files given by the user"))
+        branch.add(text(f"{name}: {count(len(files), 'file')} given by the user"))
     return found
 
 

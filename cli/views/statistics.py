@@ -11,19 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mspt.cli.views.render import grid, heading, number, safe, table, text
+from mspt.cli.views.render import MIN_CLIPPED, grid, heading, number, safe, screen_width, table, text, unit_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 MAX_ROWS = 24  # of a table; --json and -v give all
-MAX_COLUMNS = 9
 LONG_CELL = 32  # characters from which a cell is cut to what is left of the line
 Row = tuple[tuple[str, ...], Mapping[Any, Any]]  # the names that lead to a record, and the record
 
 
 def statistics(stats: Mapping[str, Any], *, everything: bool = False) -> list[RenderableType]:
-    """Blocks for `mspt show`. `everything`: no row and no cell is left out."""
+    """Blocks for `mspt show`. `everything`: no row and no cell is cut."""
     return _mapping("", stats, everything)
 
 
@@ -36,7 +35,7 @@ def _fits_cell(value: Any) -> bool:
 
 
 def _mapping(title: str, values: Mapping[Any, Any], everything: bool) -> list[RenderableType]:
-    scalars = [(_words(name), number(value, str(name))) for name, value in values.items() if _is_scalar(value)]
+    scalars = [(_words(name), number(value, str(name) if unit_of(str(name)) else title)) for name, value in values.items() if _is_scalar(value)]
     numeric = all(isinstance(value, int | float) for value in values.values() if _is_scalar(value))
     blocks: list[RenderableType] = [heading(title or "statistics"), grid(_first(scalars, everything, 2), right=numeric)] if scalars else []
     for name, value in values.items():
@@ -60,11 +59,9 @@ def _collection(title: str, leads: Sequence[str], rows: Sequence[Row], everythin
     """Records with the same keys: what fits into cells as one table, what is nested deeper as a table of its own."""
     keys = list(dict.fromkeys(key for _, record in rows for key in record))
     simple = [key for key in keys if all(_fits_cell(record[key]) for _, record in rows if key in record)]
-    if len(simple) > MAX_COLUMNS:
-        return [block for i, (names, record) in enumerate(rows) for block in _mapping(f"{title} / {' / '.join(names) or i + 1}", record, everything)]
     blocks: list[RenderableType] = []
     if simple:
-        blocks += [heading(title), _table(leads, [(names, {k: record[k] for k in simple if k in record}) for names, record in rows], simple, everything)]
+        blocks += _flat(title, leads, [(names, {k: record[k] for k in simple if k in record}) for names, record in rows], simple, everything)
     for key in (key for key in keys if key not in simple):
         nested = [(names, record[key]) for names, record in rows if key in record]
         if leads and all(isinstance(inner, Mapping) and all(isinstance(v, Mapping) for v in inner.values()) for _, inner in nested):
@@ -76,18 +73,27 @@ def _collection(title: str, leads: Sequence[str], rows: Sequence[Row], everythin
     return blocks
 
 
-def _table(leads: Sequence[str], rows: Sequence[Row], keys: Sequence[Any], everything: bool) -> RenderableType:
+def _flat(title: str, leads: Sequence[str], rows: Sequence[Row], keys: Sequence[Any], everything: bool) -> list[RenderableType]:
+    """Records as rows where that fits the screen, else as columns, else one after another."""
     columns = [*leads, *map(_words, keys)]
-    numeric = [_words(key) for key in keys if all(isinstance(record.get(key), int | float | None) for _, record in rows)]
     cells = [[*names, *(_cell(record[key], str(key)) if key in record else "" for key in keys)] for names, record in rows]
+    numeric = [_words(key) for key in keys if all(isinstance(record.get(key), int | float | None) for _, record in rows)]
     long = [columns[i] for i in range(len(columns)) if columns[i] and columns[i] not in numeric and max(len(row[i]) for row in cells) > LONG_CELL]
-    shown = _first(cells, everything, len(columns))
-    return table(columns, shown, right=numeric, fold=long if everything else (), clip=() if everything else long)
+    if _fits([max([MIN_CLIPPED if name in long else len(row[i]) for row in cells] + [len(w) for w in name.split()]) for i, name in enumerate(columns)]):
+        shown = _first(cells, everything, len(columns))
+        return [heading(title), table(columns, shown, right=numeric, fold=long if everything else (), clip=() if everything else long)]
+    names = [" / ".join(names) or str(i + 1) for i, (names, _) in enumerate(rows)]
+    if _fits([max(len(_words(key)) for key in keys), *(max(len(cell) for cell in [name, *row[len(leads) :]]) for name, row in zip(names, cells, strict=True))]):
+        turned = [[_words(key), *(row[len(leads) + i] for row in cells)] for i, key in enumerate(keys)]
+        return [heading(title), table(["", *names], turned, right=names)]
+    return [block for name, (_, record) in zip(names, rows, strict=True) for block in _mapping(f"{title} / {name}", record, everything)]
+
+
+def _fits(widths: Sequence[int]) -> bool:
+    return sum(widths) + 3 * len(widths) <= screen_width()
 
 
 def _cell(value: Any, name: str) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {number(inner, str(key))}" for key, inner in value.items())
     return " ".join(number(value, name).split())
 
 

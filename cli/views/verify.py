@@ -23,7 +23,7 @@ import typer
 
 from mspt.cli.commands import Context
 from mspt.cli.console import duration, quantity
-from mspt.cli.views.render import present, table, text
+from mspt.cli.views.render import count, present, table, text
 from mspt.cli.views.workspace import Lineage, list_entries, locate, walk_sizes
 from mspt.core.artifact import FILE_LIST, MANIFEST, UNHASHED, Artifact, FileRecord, fingerprint
 from mspt.core.errors import CheckFailed, MsptError
@@ -83,7 +83,7 @@ def check_files(artifact: Artifact, report: Report, hashes: Hashes) -> set[str]:
     listed = artifact.files.keys() | UNHASHED | {FILE_LIST, PARTIAL_FILE}
     strange = sorted(str(path.relative_to(artifact.root)) for path, _ in walk_sizes(artifact.root) if str(path.relative_to(artifact.root)) not in listed)
     if strange:
-        report.remarks.append(f"{len(strange):,} files that it did not write: {', '.join(strange[:3])}{', ...' if len(strange) > 3 else ''}")
+        report.remarks.append(f"{count(len(strange), 'file')} that it did not write: {', '.join(strange[:3])}{', ...' if len(strange) > 3 else ''}")
     return bad
 
 
@@ -315,7 +315,7 @@ def _print(shared: Context, reports: Sequence[Report], seconds: float) -> None:
              "findings": r.findings, "remarks": r.remarks} for r in reports]}  # fmt: skip
     present(shared.console, value, *blocks)
     if failed:
-        count = sum(len(report.findings) for report in failed)
+        total = sum(len(report.findings) for report in failed)
         hint = "restore the files from a copy, or make the artifact again with --name"
-        shared.console.error(f"{len(failed)} of {len(reports)} artifacts failed: {count:,} findings in {duration(seconds)}", hint)
+        shared.console.error(f"{len(failed)} of {count(len(reports), 'artifact')} failed: {count(total, 'finding')} in {duration(seconds)}", hint)
         raise typer.Exit(CheckFailed.exit_code)

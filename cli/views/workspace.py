@@ -270,19 +270,17 @@ def last_json_line(path: Path, window: int = 64 * 1024) -> dict[str, Any] | None
     return None
 
 
-def json_lines(path: Path) -> list[dict[str, Any]]:
-    """All whole lines of a JSONL file; CheckFailed for a broken one that is not the last (which may be half written)."""
+def json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a JSONL file, one after another. A last line that is half written is left out; CheckFailed for any other that is broken."""
     if not path.is_file():
-        return []
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    found = []
-    for number, line in enumerate(lines, 1):
-        try:
-            found.append(dict(json.loads(line)))
-        except ValueError:
-            if number < len(lines):
-                raise CheckFailed(f"{path}: line {number} is not JSON", "the file was changed or damaged") from None
-    return found
+        return
+    with path.open(encoding="utf-8", errors="replace") as handle:
+        for number, line in enumerate(handle, 1):
+            try:
+                yield dict(json.loads(line))
+            except ValueError:
+                if next(handle, None) is not None:
+                    raise CheckFailed(f"{path}: line {number} is not JSON", "the file was changed or damaged") from None
 
 
 def parse_time(text: Any) -> float | None:

@@ -71,6 +71,8 @@ COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 CONTROLS = bytes([*range(0x01, 0x08), *range(0x0E, 0x1B), *range(0x1C, 0x20)])
 PATTERN_BYTES = 64 * 1024
 MIN_CONTROL_SHARE = 0.005
+MIN_CERTAIN_SHARE = 0.2  # with fewer, bytes that are valid UTF-8 or nearly all ASCII are just that, with stray NULs; ASCII in UTF-16 has half
+MAX_ASCII_SHARE = 0.85  # Chinese in UTF-16 has about .5 of bytes that look like ASCII, kana .65
 MIN_PLAUSIBLE_SHARE = 0.9  # the right reading has > .99, the swapped one of Han about .35, random bytes .55
 
 
@@ -112,13 +114,27 @@ def unicode_by_pattern(data: bytes) -> str | None:
     Read as code units in the right order nearly all lie where scripts are; and bytes occur (NUL, C0 controls) that other texts do not have.
     """
     sample = data[: min(PATTERN_BYTES, len(data) // 4 * 4)] if len(data) >= 8 else data[: len(data) // 2 * 2]
-    if not sample or (not sample.count(0) and control_share(sample) < MIN_CONTROL_SHARE):
+    odd = control_share(sample) + sample.count(0) / max(1, len(sample))
+    if odd < MIN_CONTROL_SHARE or (odd < MIN_CERTAIN_SHARE and (_is_utf8(sample) or _ascii_share(sample) > MAX_ASCII_SHARE)):
         return None
     scores = {name: _plausible_share(sample, dtype) for name, dtype in _UNITS.items() if len(sample) % int(dtype[2]) == 0}
     best = max(scores, key=lambda name: scores[name])  # on a tie the first: 32 bits before 16, little before big
     return best if scores[best] >= MIN_PLAUSIBLE_SHARE else None
 
 
+def _is_utf8(sample: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample)  # at its end a character may be cut
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _ascii_share(sample: bytes) -> float:
+    return sum(sample.translate(_IS_ASCII)) / len(sample)
+
+
+_IS_ASCII = bytes(0x20 <= byte < 0x7F or byte in b"\t\n\r" for byte in range(256))
 _UNITS = {"utf-32-le": "<u4", "utf-32-be": ">u4", "utf-16-le": "<u2", "utf-16-be": ">u2"}
 
 

@@ -108,9 +108,9 @@ def clean(record: Record, recipe: Recipe = Recipe()) -> Document | Rejection:
 
 
 def check_decoded(decoded: Decoded, max_lost: float) -> Rejection | None:
-    """Whether decoding went wrong or the bytes were no text: bad-bytes, mojibake, binary."""
+    """Whether decoding went wrong or the bytes were no text: undecodable, mojibake, binary."""
     if decoded.replaced_ratio > max_lost:
-        return Rejection("decode", "bad-bytes", decoded.replaced_ratio, max_lost, f"U+FFFD after decoding as {decoded.encoding}", text=decoded.text)
+        return Rejection("decode", "undecodable", decoded.replaced_ratio, max_lost, f"U+FFFD after decoding as {decoded.encoding}", text=decoded.text)
     if (lost := lost_ratio(decoded.text)) > max_lost:
         return Rejection("decode", "mojibake", lost, max_lost, "characters lost by an earlier wrong decoding", text=decoded.text)
     controls = len(CONTROL.findall(decoded.text)) / max(1, len(decoded.text))

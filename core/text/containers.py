@@ -76,14 +76,14 @@ class _Walk:
             yield from self.open(inner, ref, depth + 1)
         elif kind.role == "archive":
             yield from self.open_archive(stream, kind, ref, depth)
-        elif kind is not EMPTY or not (stream.fault or stream.is_cut_below):
+        elif kind != EMPTY or not (stream.fault or stream.is_cut_below):
             yield Leaf(ref, kind, stream)
         stream.drain()
         if stream.fault:
             yield from _report(stream.fault, stream, ref)
 
     def open_archive(self, stream: ByteStream, kind: FileType, ref: str, depth: int) -> Iterator[Leaf | Problem]:
-        members = tar_members(stream) if kind is TAR else zip_members(stream, self.expansion, self.scratch)
+        members = tar_members(stream) if kind == TAR else zip_members(stream, self.expansion, self.scratch)
         try:
             for member in members:
                 inner = f"{ref}!/{member.name}"

@@ -2,7 +2,7 @@
 
 In this order: a byte order mark; the pattern of UTF-16/32 without one; strict UTF-8 (hardly any other text is valid UTF-8 by accident, so it
 overrules a declaration); UTF-8 with a few bad bytes; the declared charset, unless the bytes speak for a multi-byte encoding that it is not;
-chardet on the parts of the whole document that are not ASCII. Bad bytes become U+FFFD and cost only themselves.
+chardet on the parts of the whole document that are not ASCII, corrected where it overlooks Chinese. Bad bytes become U+FFFD and cost only themselves.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Literal
 import chardet
 
 from mspt.core.text.charsets import DIALECTS, MULTI_BYTE, SUPERSETS, byte_order_mark, declared_charset, unicode_by_pattern
+from mspt.core.text.chinese import is_chinese
 
 Evidence = Literal["mark", "pattern", "utf-8", "declared", "guess"]
 
@@ -25,10 +26,11 @@ EVIDENCE_BYTES = 8 * 1024
 # ASCII around it: single-byte encodings of Latin scripts are told by the words (French without its plain letters is taken for Cyrillic).
 TOKEN = re.compile(rb"[\x20-\x7e]{0,24}[^\x00-\x2f\x3a-\x3f]*[\x80-\xff][^\x00-\x2f\x3a-\x3f]*[\x20-\x7e]{0,24}")
 ESCAPES = re.compile(rb"\x1b\$|~\{[\x21-\x7e]{2}")  # ISO-2022 and HZ are ASCII bytes only
+CHINESE_CODECS = ("gb18030", "big5hkscs")
 ESCAPED = ("hz", "iso2022_jp_2", "iso2022_kr")
 EAST_ASIAN = re.compile("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
-# Valid characters beyond ASCII per U+FFFD from which on bytes are damaged UTF-8: read as UTF-8, GBK has at most .40, EUC-JP .52.
-MIN_VALID_PER_BAD = 1
+# Valid characters beyond ASCII per U+FFFD of damaged UTF-8. Read as UTF-8, GBK has at most .40 and EUC-JP .52 in running text, more in a few words.
+SURE_VALID_PER_BAD, LIKELY_VALID_PER_BAD = 3, 1
 MAX_REPLACED = 0.01  # of the characters, for an encoding that is only continued
 MAX_CLEANED_SHARE = 0.05  # of the evidence that may be bad bytes of a multi-byte encoding
 MIN_OVERRULING_BYTES = 40  # beyond ASCII in the evidence, from which on it may overrule a declaration
@@ -60,14 +62,16 @@ def decode(data: bytes, *, markup: bool = False, preferred: str = "") -> Decoded
     markup: look for a declared charset in the first 32 KiB. preferred: the codec of the part of the same file before this one, which is
     taken if it fits.
     """
-    if preferred and (continued := _finish(*_read(data, preferred), "declared")).replaced_ratio <= MAX_REPLACED:
-        return continued
     if found := byte_order_mark(data):
         mark, codec = found
         marked = _finish(*_read(data[len(mark) :], codec), "mark")
         if marked.replaced_ratio <= MAX_CLEANED_SHARE:
             return marked
         data = data[len(mark) :]  # a mark glued to something else
+    if preferred:
+        continued = _finish(*_read(data, preferred), "declared")
+        if continued.replaced <= max(1, MAX_REPLACED * len(continued.text)):
+            return continued
     if b"\0" in data and (codec := unicode_by_pattern(data) or ""):
         return _finish(*_read(data, codec), "pattern")
     declared = (declared_charset(data) if markup else None) or ""
@@ -75,9 +79,10 @@ def decode(data: bytes, *, markup: bool = False, preferred: str = "") -> Decoded
         return _valid_utf8(data, text, declared)
     if codec := unicode_by_pattern(data) or "":
         return _finish(*_read(data, codec), "pattern")
-    if _is_damaged_utf8(data):
+    valid_per_bad = _valid_utf8_per_bad(data)
+    if valid_per_bad >= SURE_VALID_PER_BAD:
         return _finish(*_read(data, "utf-8"), "utf-8")
-    return _legacy(data, declared)
+    return _legacy(data, declared, valid_per_bad)
 
 
 def evidence_of(data: bytes, size: int = EVIDENCE_BYTES) -> bytes:
@@ -135,7 +140,7 @@ def _escaped(data: bytes) -> str | None:
     if codec and codec.startswith(("hz", "iso2022")):
         return codec
     wide = ((name, sample.decode(name, "replace")) for name in ESCAPED)  # one bad byte is enough for chardet to see none of them
-    return next((name for name, text in wide if len(EAST_ASIAN.findall(text)) > MIN_VALID_PER_BAD * text.count(REPLACEMENT)), None)
+    return next((name for name, text in wide if len(EAST_ASIAN.findall(text)) > text.count(REPLACEMENT)), None)
 
 
 def _is_ambiguous(data: bytes) -> bool:
@@ -144,11 +149,10 @@ def _is_ambiguous(data: bytes) -> bool:
     return len(high) <= AMBIGUOUS_BYTES and not any(byte >= 0xE0 for byte in high)
 
 
-def _is_damaged_utf8(data: bytes) -> bool:
+def _valid_utf8_per_bad(data: bytes) -> float:
     text = data.decode("utf-8", "replace")
     bad = text.count(REPLACEMENT)
-    valid = len(text) - bad - (len(data) - _count_high(data))
-    return valid >= MIN_VALID_PER_BAD * bad
+    return (len(text) - bad - (len(data) - _count_high(data))) / max(1, bad)
 
 
 def _count(data: bytes, wanted: bytes) -> int:
@@ -159,13 +163,17 @@ def _count_high(data: bytes) -> int:
     return _count(data, HIGH)
 
 
-def _legacy(data: bytes, declared: str) -> Decoded:
+def _legacy(data: bytes, declared: str, valid_per_bad: float) -> Decoded:
     if _count_high(data) <= MAX_CLEANED_SHARE * len(data) and (codec := _escaped(data)):
         return _finish(*_read(data, codec), "guess")
     sample = evidence_of(data)
     guess = _guess(sample)
+    if guess not in CHINESE_CODECS:
+        guess = _as_chinese(data[:EVIDENCE_BYTES], sample) or guess
     if declared and (text := _strict(data, declared)) is not None and not _overrules(guess, declared, sample):
         return _finish(text, declared, "declared")
+    if guess not in MULTI_BYTE and valid_per_bad >= LIKELY_VALID_PER_BAD:
+        return _finish(*_read(data, "utf-8"), "utf-8")  # badly damaged; as Hebrew or Cyrillic it would pass for sound
     if guess is None:
         guess, evidence = (declared, "declared") if declared else ("cp1252", "guess")
         return _finish(*_read(data, guess), evidence)  # type: ignore[arg-type]
@@ -176,7 +184,7 @@ def _overrules(guess: str | None, declared: str, sample: bytes) -> bool:
     """Whether the bytes speak so clearly for a multi-byte encoding that a fitting declaration is wrong all the same."""
     if guess not in MULTI_BYTE or declared in DIALECTS.get(guess, (guess,)) or _count_high(sample) < MIN_OVERRULING_BYTES:
         return False
-    return REPLACEMENT not in sample.decode(guess, "replace").rstrip(REPLACEMENT)  # at its end a character may be cut
+    return REPLACEMENT not in sample.decode(guess, "replace").rstrip(REPLACEMENT)
 
 
 def _guess(sample: bytes) -> str | None:
@@ -189,6 +197,16 @@ def _guess(sample: bytes) -> str | None:
         if 0 < len(sample) - len(clean) <= max(2, MAX_CLEANED_SHARE * len(sample)) and _chardet(clean) == candidate:
             return candidate
     return codec
+
+
+def _as_chinese(head: bytes, sample: bytes) -> str | None:
+    """The encoding that makes common Chinese of bytes which chardet takes for something else: few different characters, or UTF-16 without
+    a single control or blank."""
+    for codec in CHINESE_CODECS:
+        text = sample.decode(codec, "replace").rstrip(REPLACEMENT)  # at its end a character may be cut
+        if REPLACEMENT not in text and is_chinese(text):
+            return codec
+    return next((codec for codec in ("utf-16-le", "utf-16-be") if is_chinese(head[: len(head) // 2 * 2].decode(codec, "replace"))), None)
 
 
 def _chardet(sample: bytes) -> str | None:

@@ -15,6 +15,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from mspt.core.text.chinese import MIN_COMMON_SHARE, common_share
+
 # What bytes 0x80-0x9F become in cp1252; Latin-1 leaves them as C1 controls. Both may stand in one text.
 CP1252 = {bytes([byte]).decode("cp1252"): chr(byte) for byte in range(0x80, 0xA0) if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)}
 TO_LATIN_1 = str.maketrans(CP1252)
@@ -33,15 +35,6 @@ GBK_MARKS = "锛銆鐨涓鍦鏄浜"
 MIN_MARKS = 0.01  # of the characters of a long text
 LONG_CHARACTERS = 2000
 
-# 100 of the most frequent characters of modern Chinese (after Jun Da, Modern Chinese Character Frequency List, 2004): .30 of the Han characters of
-# zh_wiki_hans, .24 of zh_wiki_hant, .15 of zh_poetry_hant; Han characters out of misread accents hit them by chance (100 of 3,755: .027).
-COMMON_HAN = frozenset(
-    "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作里用道行所然家种事成方多经么去法学如都同现当没动面起看定天分还进好小部"
-    "其些主样理心她本前开但因只从想实"
-)
-MIN_COMMON_SHARE = 0.1
-MIN_HAN = 4
-COMMON_MARKS = frozenset("，。、：；？！（）《》“”")  # in accents "£¬", "¡£" and the like
 MIN_LONG_RUN_SHARE = 0.5  # of the accented characters stand in runs of three or more: no sound text has that
 
 LOST_SIGNS = ("\ufffd", "锟斤", "斤拷", "烫烫烫烫", "屯屯屯屯", "葺葺葺")
@@ -167,7 +160,10 @@ def _unlatin(match: re.Match[str]) -> str:
 def _gbk_as_latin(text: str) -> tuple[str, str, int] | None:
     lines = text.split("\n")
     decoded = [None if line.isascii() else _latin_to_gbk(line) for line in lines]
-    if any(found is None and not line.isascii() for line, found in zip(lines, decoded, strict=True)) or not _is_chinese("".join(filter(None, decoded))):
+    if (
+        any(found is None and not line.isascii() for line, found in zip(lines, decoded, strict=True))
+        or common_share("".join(filter(None, decoded))) < MIN_COMMON_SHARE
+    ):
         return None
     runs = [len(run) for run in HIGH_RUN.findall(text)]
     if sum(run for run in runs if run >= 3) < MIN_LONG_RUN_SHARE * sum(runs):
@@ -181,13 +177,6 @@ def _latin_to_gbk(line: str) -> str | None:
         return line.translate(TO_LATIN_1).encode("latin-1").decode("gbk")
     except UnicodeError:
         return None
-
-
-def _is_chinese(text: str) -> bool:
-    han = [char for char in text if "\u4e00" <= char <= "\u9fff"]
-    marks = sum(char in COMMON_MARKS for char in text)
-    common = sum(char in COMMON_HAN for char in han)
-    return len(han) >= MIN_HAN and common + marks >= MIN_COMMON_SHARE * (len(han) + marks)
 
 
 # --- UTF-8 read as GBK -------------------------------------------------------------------------------------------------

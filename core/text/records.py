@@ -64,13 +64,13 @@ class Record:
 
 def records(leaf: Leaf, options: Options = Options()) -> Iterator[Record | Problem]:
     """Records and problems of one leaf, in order."""
-    if leaf.type is JSONL:
+    if leaf.type == JSONL:
         yield from _json_records(leaf, options)
-    elif leaf.type is HTML:
+    elif leaf.type == HTML:
         yield from _page(leaf, options)
-    elif leaf.type is TEXT:
+    elif leaf.type == TEXT:
         yield from _texts(leaf, options)
-    elif leaf.type is EMPTY:
+    elif leaf.type == EMPTY:
         yield Problem(leaf.ref, "empty-file", "no bytes")
     else:
         leaf.stream.drain()

@@ -126,7 +126,7 @@ def sniff(head: bytes) -> FileType:
         return EMPTY
     for offset, magic, kind in MAGICS:
         if head.startswith(magic, offset):
-            return _office(head) if kind is ZIP else kind
+            return _office(head) if kind == ZIP else kind
     if SKIPPABLE_ZSTD.match(head):
         return ZSTD
     if _is_old_tar(head):

@@ -5,6 +5,7 @@ What the format asks of its writer (measured with MindSpore 2.10):
   of its own and moved out whole; a renamed file is refused, a moved one is fine;
 - it is at least one header and one page long, 48 MiB with the default sizes: both are set from the size of the rows;
 - the header lists every page in about 190 bytes of JSON: pages grow with the file, so that there are at most 64 of them;
+- MindDataset refuses files of different page sizes together: one size for all files of a split;
 - int32 arrays are stored shorter where their values are small: files are smaller than rows x bytes.
 """
 
@@ -39,21 +40,24 @@ def row_bytes(row_tokens: int, max_documents: int) -> int:
     return 4 * (2 * row_tokens + max_documents)
 
 
-def page_bytes(bytes_of_row: int, num_rows: int) -> int:
-    """Page size for a file: a power of two that holds a few rows and keeps the number of pages small."""
-    wanted = max(_MIN_PAGE_BYTES, 4 * bytes_of_row, bytes_of_row * num_rows // (_MAX_PAGES // 2))
+def page_bytes(bytes_of_row: int, rows_per_file: int) -> int:
+    """Page size for files of so many rows: a power of two that holds a few rows and keeps the number of pages small."""
+    wanted = max(_MIN_PAGE_BYTES, 4 * bytes_of_row, bytes_of_row * rows_per_file // (_MAX_PAGES // 2))
     return int(min(1 << (wanted - 1).bit_length(), _MAX_PAGE_BYTES))
 
 
-def write(path: Path, batches: Iterable[RowBatch], num_rows: int, row_tokens: int, max_documents: int) -> None:
-    """Write `<path>` and `<path>.db`. `path` must carry its final name, ending in .mindrecord, in a folder that no reader looks into."""
+def write(path: Path, batches: Iterable[RowBatch], rows_per_file: int, row_tokens: int, max_documents: int) -> None:
+    """Write `<path>` and `<path>.db`. `path` must carry its final name, ending in .mindrecord, in a folder that no reader looks into.
+
+    `rows_per_file` is that of the fullest file that will be read together with this one: it sets the page size, which must be the same in all.
+    """
     from mindspore.mindrecord import FileWriter
 
     for old in (path, database(path)):
         old.unlink(missing_ok=True)
     writer = FileWriter(str(path), shard_num=1)
     writer.set_header_size(_HEADER_BYTES)
-    writer.set_page_size(page_bytes(row_bytes(row_tokens, max_documents), num_rows))
+    writer.set_page_size(page_bytes(row_bytes(row_tokens, max_documents), rows_per_file))
     shapes = dict(zip(COLUMNS, (row_tokens, row_tokens, max_documents), strict=True))
     writer.add_schema({name: {"type": "int32", "shape": [shapes[name]]} for name in COLUMNS}, "packed rows")
     for batch in batches:

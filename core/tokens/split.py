@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
+# A source's first choice when it must be given a row: not its one book of 500,000 tokens.
+_SMALL_PART = 20
 # Part of the draw: another value would move every document.
 _SALT = b"mspt held-out\0"
 
@@ -51,8 +53,9 @@ def choose_validation(keys: Sequence[str], sources: Sequence[str], num_tokens: n
         share: 0 holds nothing out.
         row_tokens: tokens of one row.
 
-    A source that the draw leaves short gets its next keys in order of their points, whole clusters at a time, as long as half of its tokens stay
-    for training; where even that fills no row, the source is `thin`. A key that one source holds out is held out everywhere.
+    A source that the draw leaves short gets its next keys in order of their points, whole clusters at a time, passing over those that would hold
+    out more than a twentieth of its tokens; if that fills no row, up to half of them; if that neither, the source is `thin`. A key that one source
+    holds out is held out everywhere.
     """
     where = points(keys)
     validation = where < share
@@ -77,17 +80,16 @@ def _fill_row(
 ) -> None:
     """Extend `validation` in place over one source's documents `rows` until it holds `row_tokens` tokens of them."""
     held = int(num_tokens[rows[validation[rows]]].sum())
-    limit = int(num_tokens[rows].sum()) // 2
-    if held >= row_tokens:
-        return
+    total = int(num_tokens[rows].sum())
     clusters: dict[str, list[int]] = {}
     for i in rows[np.argsort(where[rows], kind="stable")]:
         if not validation[i]:
             clusters.setdefault(keys[i], []).append(int(i))
-    for members in clusters.values():
-        size = int(num_tokens[members].sum())
-        if held + size <= limit:
-            validation[members] = True
-            held += size
-        if held >= row_tokens:
-            return
+    for limit in (total // _SMALL_PART, total // 2):
+        for members in clusters.values():
+            if held >= row_tokens:
+                return
+            size = int(num_tokens[members].sum())
+            if not validation[members[0]] and held + size <= limit:
+                validation[members] = True
+                held += size

@@ -13,10 +13,9 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from mspt.core.errors import MsptError
 from rawgen import articles, bulk, faults, reviews, stdlib
 from rawgen.pieces import Raw, take
-
-from mspt.core.errors import MsptError
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,8 @@ def run(job: Job[CleanConfig]) -> None:
     from mspt.stages.clean.unit import clean_unit
 
     config = job.config
+    if config.sample is not None and not config.sample.endswith("%"):
+        job.previous = None  # how many records each file gives depends on the number of files: no unit of another version will do
     limits = Limits(cpu_seconds=config.max_seconds, memory_bytes=config.max_memory)
     results = job.map_raw(clean_unit, instructions(config, len(job.raw)), what="files", limits=limits)
     if not job.collect(results, "docs-*.parquet", "docs-{:05d}.parquet"):

@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -58,6 +61,17 @@ def test_the_document_that_was_kept_instead_is_shown(capsys, workspace):
     _, out, _ = look(capsys, workspace, "sample", "sieve", "--rejected")
     assert "kept instead: books.jsonl#0" in out
     assert "a first long document" in out
+
+
+def test_removed_parts_say_where_they_stood(capsys, workspace):
+    shelf(workspace)
+    workspace.run(SIEVE)
+    found = look_json(capsys, workspace, "sample", "sieve", "--removed")
+    assert found["by"] == [{"rule": "long-word", "rows": 2, "threshold": None}]
+    assert [(row["text"], row["start"], row["end"]) for row in found["rows"]] == [("long", 8, 12), ("long", 8, 12)]
+    _, out, _ = look(capsys, workspace, "sample", "sieve", "--removed", "-n", "1")
+    assert "characters 8 to 12" in out
+    assert ">>>" not in out  # the part is all there is: nothing to point at in it
 
 
 def test_an_unfinished_version_stopped_by_max_rejected_can_be_looked_at(capsys, workspace):
@@ -118,6 +132,25 @@ def test_jsonl_and_csv_hold_whole_texts_and_columns(capsys, workspace):
     rows = list(csv.DictReader(io.StringIO(out)))
     assert {row["text"] for row in rows} == {long, 'with "quotes", commas\nand lines'}
     assert {row["source"] for row in rows} == {"books"}
+
+
+@pytest.mark.parametrize("options", [["-n", "400"], ["-n", "400", "--format", "jsonl"], ["-n", "400", "--json"]])
+def test_a_reader_that_has_seen_enough_is_no_error(workspace, options):
+    shelf(workspace, ["a document of some length " * 20] * 400)
+    command = [sys.executable, "-m", "mspt.cli", "--workspace", str(workspace.path), "sample", "shelf", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.read(10)
+    process.stdout.close()
+    assert process.stderr is not None
+    assert (process.stderr.read(), process.wait()) == (b"", 0)
+
+
+def test_a_terminal_that_cannot_show_a_character_gets_its_number(workspace):
+    shelf(workspace, ["一个相当长的中文文档，真的很长"])
+    command = [sys.executable, "-m", "mspt.cli", "--workspace", str(workspace.path), "sample", "shelf"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert "\\u4e00\\u4e2a" in done.stdout
 
 
 # --- personal data -----------------------------------------------------------------------------------------------------

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from mspt.cli.views.course import curves
+from mspt.cli.views.course import read_course, thin
 from mspt.cli.views.render import number, plot, safe, table
 from mspt.cli.views.statistics import statistics
 from mspt.core.errors import InputError
-from mspt.core.stage import find
+from mspt.core.stage import Read, find
 from support.inline import work_inline
 from support.shelf import COURSE, SIEVE, look, look_json, put_raw, run_sieve, shelf
 
@@ -36,7 +36,7 @@ def test_overview_of_documents(capsys, workspace):
     _, out, _ = look(capsys, workspace, "show", "shelf")
     for expected in (
         "mspt shelf raw/books.jsonl",
-        "1 files, ",
+        "1 file, ",
         "some documents are short",
         "characters  1,234,567",
         "docs-*.parquet",
@@ -73,8 +73,13 @@ def test_lineage_goes_down_to_the_raw_files_and_says_what_is_gone(capsys, worksp
     workspace.run(SIEVE)
     workspace.run(COURSE)
     _, out, _ = look(capsys, workspace, "show", "course", "--lineage")
-    places = [out.index(part) for part in ("course@v1", "docs: sieve@v1", "docs: shelf@v1", "raw: 1 files")]
+    places = [out.index(part) for part in ("course@v1", "docs: sieve@v1", "docs: shelf@v1", "raw: 1 file")]
     assert places == sorted(places)
+    two = replace(SIEVE, name="two", reads={**SIEVE.reads, "other": Read("docs", producer="shelf")})
+    workspace.run(two, references={"docs": "sieve", "other": "shelf"})
+    _, out, _ = look(capsys, workspace, "show", "two", "--lineage")
+    assert out.count("shelf@v1") == 2
+    assert out.count("(as above)") == 1  # what is in the tree already is not drawn again
     (workspace.path / "shelf" / "v1").rename(workspace.path / "gone")
     assert "shelf@v1  docs (not here any more)" in look(capsys, workspace, "show", "sieve", "--lineage")[1]
 
@@ -93,7 +98,7 @@ def test_an_unfinished_version_says_how_to_go_on(capsys, workspace):
         shelf(workspace, max_rejected=0.01)
     _, out, _ = look(capsys, workspace, "show", "shelf@v1.partial")
     assert "interrupted" in out
-    assert "1 units are finished" in out
+    assert "finished so far: 1 unit, which" in out
     assert "go on: mspt shelf raw/books.jsonl" in out
 
 
@@ -139,7 +144,14 @@ def test_a_half_written_last_line_of_metrics_is_left_out(capsys, workspace):
 
 def test_a_step_that_was_run_again_counts_as_it_was_run_last():
     metrics = [{"step": 1, "loss": 5.0}, {"step": 2, "loss": 4.0}, {"step": 2, "loss": 3.5}, {"step": 3, "loss": None}]
-    assert curves(metrics) == {"training loss": [(1, 5.0), (2, 3.5)]}
+    assert read_course(metrics).curves == {"training loss": [(1, 5.0), (2, 3.5)]}
+    assert read_course(metrics).last == {"step": 3, "loss": None}
+
+
+def test_long_curves_are_thinned_evenly():
+    points = [(i, float(i)) for i in range(10_001)]
+    assert thin(points, 5) == [(0, 0.0), (2500, 2500.0), (5000, 5000.0), (7500, 7500.0), (10_000, 10_000.0)]
+    assert thin(points[:4], 5) == points[:4]
 
 
 def test_a_plot_has_its_extremes_in_its_corners():

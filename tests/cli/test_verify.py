@@ -136,7 +136,7 @@ def test_checkpoints_of_a_run_that_goes_on_are_checked_by_their_own_manifest(cap
 
 def test_files_that_nobody_wrote_are_remarked(capsys, library):
     (library.path / "shelf" / "v1" / "notes.txt").write_text("mine")
-    assert "1 files that it did not write: notes.txt" in look_json(capsys, library, "verify", "shelf")["artifacts"][0]["remarks"]
+    assert "1 file that it did not write: notes.txt" in look_json(capsys, library, "verify", "shelf")["artifacts"][0]["remarks"]
 
 
 def test_a_reference_or_all_is_needed(capsys, library):
@@ -145,4 +145,4 @@ def test_a_reference_or_all_is_needed(capsys, library):
     (library.path / "shelf" / "v1" / "artifact.json").write_text("{")
     code, _, err = look(capsys, library, "verify", "--all")
     assert code == 5
-    assert "1 of 1 artifacts failed" in err
+    assert "1 of 1 artifact failed" in err

@@ -20,6 +20,7 @@ import pytest
 from mspt.core.config import build_config
 from mspt.core.errors import MsptError
 from mspt.core.shards import open_docs
+from mspt.core.stage import DocumentStopped, UnitOutput
 from mspt.core.text.documents import document_id
 from mspt.core.text.normalize import Switches
 from mspt.core.text.rules import Thresholds
@@ -142,6 +143,28 @@ def test_a_sample_takes_a_share_by_hash_or_the_first_records_of_each_file(tmp_pa
     first = workspace.run("clean", {"sample": "11"}, paths=paths)
     assert [row["ref"] for row in rows(first, "docs-*.parquet")] == [f"{name}#{i}" for name in "ab" for i in range(6)]
     assert {row["path"]: row["sha256"] for row in rows(first, "inputs.parquet")}["b"] == hashlib.sha256(paths[1].read_bytes()).hexdigest()
+
+
+def test_a_sample_of_so_many_is_taken_anew_when_files_are_added(tmp_path, workspace, inline):
+    lines = "".join(json.dumps({"text": f"{CHINESE}{i}"}) + "\n" for i in range(20))
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(lines, encoding="utf-8")
+    workspace.run("clean", {"sample": "8"}, paths=[tmp_path / "a"])
+    both = workspace.run("clean", {"sample": "8"}, paths=[tmp_path / "a", tmp_path / "b"])
+    assert [row["ref"] for row in rows(both, "docs-*.parquet")] == [f"{name}#{i}" for name in "ab" for i in range(4)]
+
+
+def test_a_document_that_is_stopped_has_a_row_and_the_others_stay(raw, workspace, inline, monkeypatch):
+    def guard(out, index, function, record, recipe):
+        if record.ref == "records.txt#0":
+            raise DocumentStopped("time-limit", "more than 60 s")
+        return function(record, recipe)
+
+    monkeypatch.setattr(UnitOutput, "guard", guard)
+    made = workspace.run("clean", paths=[raw])
+    (row,) = [row for row in rows(made, "rejected/*.parquet") if row["rule"] == "time-limit"]
+    assert (row["ref"], row["detail"], row["text"]) == ("records.txt#0", "more than 60 s", CHINESE)
+    assert made.manifest["counts"]["out"] == 4
 
 
 def test_the_settings_are_those_of_the_domain():

@@ -22,6 +22,8 @@ from support.small_model import CONFIG, tokenizer_directory, weights
 
 BAR = 1e-4  # of float32 logits
 PROMPT = "Once upon a time"
+NEW_TOKENS = 120
+OTHER = list(range(3, 60))  # shorter than a chunk: one graph less to compile
 
 
 def test_checkpoint_opens_and_is_reused(workspace):
@@ -72,17 +74,17 @@ def test_a_real_model_keeps_its_tokenizer_and_its_stories(workspace, stories, sh
     opened = open_model(folder)
     generator = Generator(opened, 512)
     ids = generator.prompt_ids(PROMPT)
-    steps = list(generator.stream(PROMPT, max_tokens=200, sampling=Sampling()))
+    steps = list(generator.stream(PROMPT, max_tokens=NEW_TOKENS, sampling=Sampling()))
     text = PROMPT + "".join(step.text for step in steps)
     assert text.startswith("Once upon a time, there was a little girl named Lily. She loved to play outside in the park.")
-    assert text.count(".") >= 8
+    assert text.count(".") >= 4
     with gzip.open(shared / "data" / "en_public_domain.jsonl.gz", "rt", encoding="utf-8") as file:
         lines = [line for row in file for line in json.loads(row)["text"].splitlines() if line.strip()][:1000]
-    answer = ask_transformers(folder, ids=[ids, list(range(3, 300))], texts=lines, new_tokens=200, scratch=tmp_path)
+    answer = ask_transformers(folder, ids=[ids, OTHER], texts=lines, new_tokens=NEW_TOKENS, scratch=tmp_path)
     if answer is None:
         pytest.skip("transformers is not installed")
     assert np.abs(generator.read(ids) - answer.logits[0][-1]).max() < BAR
-    assert np.abs(generator.read(list(range(3, 300))) - answer.logits[1][-1]).max() < BAR
+    assert np.abs(generator.read(OTHER) - answer.logits[1][-1]).max() < BAR
     assert [step.token for step in steps] == answer.continuations[0]
     assert answer.token_ids == [found.tolist() for found in load(folder).encode_batch(lines)]
 

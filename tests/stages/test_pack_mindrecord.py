@@ -124,21 +124,6 @@ def test_two_workers_write_the_same_bytes(chain: Any) -> None:
     assert digests(pack(chain, "two", workers=2)) == digests(chain.mindrecord)
 
 
-def test_a_mixture_keeps_the_validation_and_reports_what_came_of_it(chain: Any) -> None:
-    mixed = pack(chain, "mixed", target_tokens=20_000, shares=["zh=0.5", "long=0"], max_epochs=3)
-    assert {line["id"] for line in provenance(mixed, "validation")} == {line["id"] for line in provenance(chain.mindrecord, "validation")}
-    times: dict[str, set[int]] = {}
-    for line in provenance(mixed, "train"):
-        times.setdefault(line["source"], set())
-    found = mixed.stats["mixture"]
-    assert found["long"]["realised"] == 0
-    assert found["long"]["left_out"] == found["long"]["documents"]
-    assert "long" not in times
-    assert found["zh"]["epochs"] <= 3
-    assert sum(source["realised"] for source in found.values()) == mixed.stats["tokens"]["train"]
-    assert mixed.manifest["counts"]["rejected"]["mixture"] == sum(source["left_out"] for source in found.values())
-
-
 def test_docs_that_were_not_tokenised_are_refused(chain: Any, tmp_path: Path) -> None:
     other = [{**row, "text": row["text"] + "?"} for row in chain.rows]
     chain.workspace.run(FEED, files={"documents": [write_lines(tmp_path / "other.jsonl", other)]}, name="other")
@@ -146,18 +131,24 @@ def test_docs_that_were_not_tokenised_are_refused(chain: Any, tmp_path: Path) ->
         chain.workspace.run("pack-mindrecord", {}, references={"docs": "other", "tokens": "tokenize"}, name="refused")
 
 
-def test_new_weights_pack_again_without_tokenising_again(chain: Any, corpus: Any, tmp_path: Path) -> None:
+def test_new_weights_pack_a_mixture_without_tokenising_again(chain: Any, corpus: Any, tmp_path: Path) -> None:
     heavier = [{**row, "weight": 5.0 if row["source"] == "zh" and i % 2 else 1.0} for i, row in enumerate(corpus)]
     chain.workspace.run(FEED, {"shard_rows": 60}, files={"documents": [write_lines(tmp_path / "w.jsonl", heavier)]}, name="weighted")
     again = chain.workspace.outcome("tokenize", {}, references={"docs": "weighted", "tokenizer": "train-tokenizer"})
     assert (again.status, again.artifact.ref) == ("up-to-date", chain.tokens.ref)
-    tokens = again.artifact.ref
-    settings = {"seq_length": S, "target_tokens": 5_000, "shares": ["zh=1", "long=0", "topics=0"]}
-    packed = chain.workspace.run("pack-mindrecord", settings, references={"docs": "weighted", "tokens": tokens}, name="weighted-rows")
-    drawn = Counter(line["id"] for line in provenance(packed, "train") if line["document_offset"] == 0)
-    weights = {row["id"]: row["weight"] for row in heavier if row["source"] == "zh"}
-    heavy, light = ([drawn[i] for i, w in weights.items() if w == value] for value in (5.0, 1.0))
-    assert sum(heavy) > 2 * sum(light)
+    settings = {"seq_length": S, "validation_share": 0.05, "target_tokens": 9_000, "shares": ["zh=0.5", "long=0"], "max_epochs": 3}
+    mixed = chain.workspace.run("pack-mindrecord", settings, references={"docs": "weighted", "tokens": "tokenize"}, name="mixed")
+    assert {line["id"] for line in provenance(mixed, "validation")} == {line["id"] for line in provenance(chain.mindrecord, "validation")}
+    found = mixed.stats["mixture"]
+    assert (found["long"]["realised"], found["long"]["left_out"]) == (0, found["long"]["documents"])
+    assert found["zh"]["wanted"] == 4_500
+    assert found["zh"]["epochs"] <= 3
+    assert sum(source["realised"] for source in found.values()) == mixed.stats["tokens"]["train"]
+    assert mixed.manifest["counts"]["rejected"]["mixture"] == sum(source["left_out"] for source in found.values())
+    drawn = Counter(line["id"] for line in provenance(mixed, "train") if line["document_offset"] == 0)
+    assert not any(i.startswith("l") for i in drawn)
+    heavy, light = (sum(drawn[row["id"]] for row in heavier if row["source"] == "zh" and row["weight"] == value) for value in (5.0, 1.0))
+    assert heavy > 2 * light
 
 
 def test_a_damaged_token_file_is_named(chain: Any) -> None:

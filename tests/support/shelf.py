@@ -21,7 +21,7 @@ from mspt.core.artifact import Artifact
 from mspt.core.config import SampleSettings, setting
 from mspt.core.shards import write_docs, write_table
 from mspt.core.stage import Job, Paths, Read, Stage, UnitOutput
-from mspt.core.text.documents import DOCS, REJECTED, document_id
+from mspt.core.text.documents import DOCS, REJECTED, REMOVED, document_id
 from mspt.core.training_run import append_event
 
 
@@ -78,10 +78,10 @@ class SieveConfig(SampleSettings):
 
 
 def run_sieve(job: Job[SieveConfig]) -> None:
-    """Judges only: links the text, writes keep and rejection rows, names the first document as survivor."""
+    """Judges only: links the text, writes keep, rejection rows that name the first document as survivor, and removed parts."""
     docs = job.docs()
     job.link_docs(docs)
-    kept = dropped = 0
+    kept = dropped = removed = 0
     for shard in range(docs.num_shards):
         rows = docs.read(shard, ["id", "ref", "source", "text", "keep"]).to_pylist()
         keep = [row["keep"] and job.config.without not in row["text"] for row in rows]
@@ -92,7 +92,12 @@ def run_sieve(job: Job[SieveConfig]) -> None:
         with job.write(f"rejected/rejected-{shard:05d}.parquet") as path:
             write_table(path, pa.Table.from_pylist([{k: row[k] for k in ("id", "ref", "source", "text")} | facts for row in gone], REJECTED))
         kept, dropped = kept + sum(keep), dropped + len(gone)
-    job.count(records_in=kept + dropped, out=kept, rejected={"unwanted": dropped} if dropped else {})
+        parts = [row for row in rows if "long" in row["text"]]
+        where = [{"rule": "long-word", "start": row["text"].index("long"), "end": row["text"].index("long") + 4, "text": "long"} for row in parts]
+        with job.write(f"removed/removed-{shard:05d}.parquet") as path:
+            write_table(path, pa.Table.from_pylist([{k: row[k] for k in ("id", "ref", "source")} | w for row, w in zip(parts, where, strict=True)], REMOVED))
+        removed += len(parts)
+    job.count(records_in=kept + dropped, out=kept, rejected={"unwanted": dropped} if dropped else {}, removed={"long-word": removed} if removed else {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +160,7 @@ def _command() -> Any:
 def look(capsys: Any, workspace: Any, *arguments: str) -> tuple[int, str, str]:
     """(exit code, stdout, stderr) of a view in this workspace."""
     command = _command()
-    with pytest.raises(SystemExit) as ended, mock.patch.object(app, "build_app", lambda: command):
+    with pytest.raises(SystemExit) as ended, mock.patch.object(app, "build_app", return_value=command):
         app.main(["--workspace", str(workspace.path), *arguments])
     captured = capsys.readouterr()
     return int(ended.value.code or 0), captured.out, captured.err

@@ -46,7 +46,7 @@ def test_mojibake_is_repaired_before_anything_judges_it():
 @pytest.mark.parametrize(
     ("data", "markup", "step", "rule"),
     [
-        ((POEM + "\ufffd" * 5).encode(), False, "decode", "bad-bytes"),
+        ((POEM + "\ufffd" * 5).encode(), False, "decode", "undecodable"),
         ((POEM + "锟斤拷" * 9).encode(), False, "decode", "mojibake"),
         ((POEM + "\x01\x02\x03" * 9).encode(), False, "decode", "binary"),
         (b"<html><head><script>only()</script></head><body></body></html>", True, "extract", "no-content"),

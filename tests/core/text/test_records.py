@@ -22,7 +22,9 @@ def jsonl(*values) -> bytes:
 
 
 def test_a_line_of_json_is_a_record_with_its_line_number():
-    first, second = read(jsonl({"text": "一", "id": "a", "n": 3, "long": "x" * 2000, "list": [1]}) + b"\n" + jsonl({"text": "二", "title": "T", "url": "http://u"}))
+    first, second = read(
+        jsonl({"text": "一", "id": "a", "n": 3, "long": "x" * 2000, "list": [1]}) + b"\n" + jsonl({"text": "二", "title": "T", "url": "http://u"})
+    )
     assert (first.ref, first.decoded.text, dict(first.meta)) == ("f#0", "一", {"id": "a", "n": 3})
     assert (second.ref, second.decoded.text, second.title, second.url) == ("f#2", "二", "T", "http://u")
     assert not second.markup

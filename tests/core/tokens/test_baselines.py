@@ -101,6 +101,11 @@ def test_no_labels_is_refused() -> None:
         baselines.fit([empty], V)
 
 
+def test_text_of_rows_is_that_of_their_labels() -> None:
+    batch = RowBatch(np.array([[0, 1], [2, 0]], np.int32), np.array([[1, 2], [0, IGNORED]], np.int32), np.array([[2], [2]], np.int32))
+    assert baselines.labelled_text([batch, batch], [b"", b"ab", "中".encode()]) == "ab中ab中".encode()
+
+
 def test_lzma_counts_what_validation_adds() -> None:
     rng = random.Random(4)
     train = rng.randbytes(20_000)

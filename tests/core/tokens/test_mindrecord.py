@@ -64,6 +64,18 @@ def test_minddataset_alone_reads_every_row_once_where_shards_are_even(files: lis
     assert sorted(rows) == list(range(13))
 
 
+def test_a_nearly_empty_last_file_is_read_with_the_full_ones(tmp_path: Path) -> None:
+    def rows(count: int) -> RowBatch:
+        ids = np.zeros((count, 2048), dtype=np.int32)
+        return RowBatch(ids, ids, np.full((count, D), 2048, dtype=np.int32))
+
+    full, rest = tmp_path / "train-00000.mindrecord", tmp_path / "train-00001.mindrecord"
+    mindrecord.write(full, [rows(600)], 600, 2048, D)
+    mindrecord.write(rest, [rows(2)], 600, 2048, D)
+    assert sum(len(part) for part in mindrecord.read([full, rest])) == 602
+    assert mindrecord.page_bytes(mindrecord.row_bytes(2048, D), 2) < mindrecord.page_bytes(mindrecord.row_bytes(2048, D), 600)
+
+
 def test_the_last_column_is_the_one_that_lists_segments(files: list[Path]) -> None:
     assert mindrecord.COLUMNS[-1] == "actual_seq_len"
 

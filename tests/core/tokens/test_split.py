@@ -54,6 +54,15 @@ def test_every_source_gets_a_row_if_half_of_it_stays() -> None:
     assert alone.thin == ("single",)
 
 
+def test_a_huge_document_is_passed_over_for_small_ones() -> None:
+    tokens = np.full(50, 40)
+    first = int(np.argmin([point(i) for i in IDS[:50]]))
+    tokens[first] = 1_500  # first in the draw, but 43 % of the source
+    split = choose_validation(IDS[:50], ["web"] * 50, tokens, 1e-9, 128)
+    assert not split.validation[first]
+    assert int(tokens[split.validation].sum()) == 160
+
+
 def test_the_row_is_filled_in_order_of_points() -> None:
     split = choose_validation(IDS[:50], ["web"] * 50, np.full(50, 10), 1e-9, 30)
     assert set(np.flatnonzero(split.validation)) == set(np.argsort([point(i) for i in IDS[:50]])[:3])
