@@ -37,10 +37,10 @@ smoke: $(VENV)/.demo
 	$(BIN)/python examples/tiny/demo.py --size smoke
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -q --durations=10
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --durations=10
 
 soak: $(VENV)/.test
-	$(BIN)/python -m pytest -q -m soak
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m soak
 
 # mypy and other tools see the sources as mspt.core, mspt.cli, mspt.stages through links.
 types:

@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -17,7 +17,9 @@ from mspt.cli.console import Console
 from mspt.cli.generate import add_generate_command
 from mspt.cli.views import add_view_commands
 from mspt.core.errors import MsptError
+from mspt.core.files import is_machine_fault, machine_fault
 
+RESUME = "what was finished is kept: run the same command again to go on"
 _GLOBAL_VALUES = ("--workspace", "--config")
 _GLOBAL_FLAGS = ("--json", "-q", "-v", "--quiet", "--verbose")
 
@@ -109,17 +111,24 @@ def main(arguments: list[str] | None = None) -> None:
         code = build_app(wanted_command(arguments))(arguments, standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except MsptError as error:
-        console.error(error.message, error.hint)
-        if console.json:
-            console.result("", {"status": "error", "exit_code": error.exit_code, "error": error.message, "hint": error.hint})
-        sys.exit(error.exit_code)
+        _fail(console, error.exit_code, error.message, error.hint)
+    except OSError as error:
+        if not is_machine_fault(error):
+            raise
+        fault = machine_fault(error)
+        _fail(console, fault.exit_code, fault.message, fault.hint)
     except UsageError as error:
         near = f"did you mean {error.possibilities[0]}?" if getattr(error, "possibilities", None) else ""  # type: ignore[attr-defined]
-        console.error(error.format_message(), near or f"`{error.ctx.command_path if error.ctx else 'mspt'} --help` shows what there is")  # type: ignore[attr-defined]
-        sys.exit(2)
+        _fail(console, 2, error.format_message(), near or f"`{error.ctx.command_path if error.ctx else 'mspt'} --help` shows what there is")  # type: ignore[attr-defined]
     except (KeyboardInterrupt, typer.Abort):
-        console.error("interrupted", "what was finished is kept: run the same command again to go on")
-        sys.exit(130)
+        _fail(console, 130, "interrupted", RESUME)
     except Terminated:
-        console.error("terminated", "what was finished is kept: run the same command again to go on")
-        sys.exit(143)
+        _fail(console, 143, "terminated", RESUME)
+
+
+def _fail(console: Console, code: int, message: str, hint: str) -> NoReturn:
+    """The two lines of an error, with --json its object, and the exit code."""
+    console.error(message, hint)
+    if console.json:
+        console.result("", {"status": "error", "exit_code": code, "error": message, "hint": hint})
+    sys.exit(code)

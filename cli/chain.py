@@ -23,12 +23,12 @@ from typing import Annotated, Any
 
 import typer
 
-from mspt.cli.commands import Context, execute, print_outcome
+from mspt.cli.commands import Context, execute, input_names, print_outcome, stage_table
 from mspt.core.config import Settings, build_config, unknown_name
 from mspt.core.engine import die_with_parent
 from mspt.core.errors import MachineError, MsptError
 from mspt.core.stage import Stage, discover, find
-from mspt.core.store import Store
+from mspt.core.store import Store, check_name
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,10 @@ def read_chain(settings: Settings) -> list[Step]:
 
 
 def _step(settings: Settings, name: str) -> Step:
-    table = settings.table(name)
-    stage = find(str(table.pop("stage", name)))
-    reads = set(stage.reads) | ({"source"} if stage.paths else set())
+    check_name(name)
+    stage = find(str(settings.table(name).get("stage", name)))
+    reads = input_names(stage)
+    table = stage_table(settings, stage, name)
     build_config(stage.config, {key: value for key, value in table.items() if key not in reads}, f"[{name}] of {settings.where}")
     return Step(name, stage)
 

@@ -71,7 +71,7 @@ def _argument(name: str, kind: Any, help_: str, metavar: str) -> inspect.Paramet
 
 
 def _input_parameters(name: str, read: Read | Paths | Files) -> list[inspect.Parameter]:
-    flag = f"--{name.replace('_', '-')}"
+    flag = f"--{name.rstrip('_').replace('_', '-')}"
     if isinstance(read, Paths):
         return [
             _argument(name, list[str] | None, read.help, "PATH..."),
@@ -159,9 +159,8 @@ def execute(shared: Context, stage: Stage, name: str, flags: Mapping[str, Any], 
 def make_request(settings: Settings, stage: Stage, name: str, flags: Mapping[str, Any], references: Mapping[str, str]) -> Any:
     from mspt.core.runner import Request
 
-    table = settings.table(name)
-    table.pop("stage", None)
-    reads = set(stage.reads) | ({"source"} if stage.paths else set())
+    table = stage_table(settings, stage, name)
+    reads = input_names(stage)
     where = f"[{name}] of {settings.where}"
     from_table = {key: value for key, value in table.items() if key not in reads}
     from_flags = {key: value for key, value in flags.items() if key not in reads | _RUNNER_NAMES}
@@ -183,6 +182,21 @@ def make_request(settings: Settings, stage: Stage, name: str, flags: Mapping[str
     )
 
 
+def input_names(stage: Stage) -> set[str]:
+    """The keys of a table (and the flags) that name inputs, not settings."""
+    return set(stage.reads) | ({"source"} if stage.paths else set())
+
+
+def stage_table(settings: Settings, stage: Stage, name: str) -> dict[str, Any]:
+    """The step's table without `stage`; a key that is a word of Python (`from`) gets the underscore that its field has."""
+    fields = input_names(stage) | {spec.name for spec in field_specs(stage.config)}
+    table = {f"{key}_" if f"{key}_" in fields else key: value for key, value in settings.table(name).items() if key != "stage"}
+    for key in stage.artifacts:
+        if not isinstance(table.get(key, ""), str):
+            raise MsptError(f"[{name}] of {settings.where}: {key} = {table[key]!r} is no reference", f'{key} = "{stage.artifacts[key].producer}@v1"')
+    return table
+
+
 def _raw_paths(settings: Settings, stage: Stage, table: Mapping[str, Any], flags: Mapping[str, Any]) -> tuple[list[RawPath], Path]:
     """PATH arguments and sources; those of the command line replace those of the table."""
     name = next((name for name, read in stage.reads.items() if isinstance(read, Paths)), None)
@@ -200,8 +214,11 @@ def _user_files(settings: Settings, stage: Stage, table: Mapping[str, Any], flag
     found: dict[str, list[Path]] = {}
     for name in stage.files:
         value, base = (flags[name], Path.cwd()) if name in flags else (table.get(name), settings.base)
-        if value:
-            found[name] = [base / Path(v).expanduser() for v in (value if isinstance(value, list | tuple) else [value])]
+        paths = value if isinstance(value, list | tuple) else [value] if value else []
+        if not all(isinstance(path, str | Path) for path in paths):
+            raise MsptError(f"[{stage.name}] of {settings.where}: {name.rstrip('_')} = {value!r} is no path", f'{name.rstrip("_")} = "folder/file"')
+        if paths:
+            found[name] = [base / Path(path).expanduser() for path in paths]
     return found
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mspt.core.engine import Bar
 
+PIPED_WIDTH = 120  # of tables in files and pipes, where nothing says how wide the reader's screen is
 PLAIN_SECONDS = 30.0  # between two progress lines where there is no terminal
 
 
@@ -69,7 +71,8 @@ class Console:
     def out(self) -> Any:
         from rich.console import Console as Rich
 
-        return Rich(highlight=False, soft_wrap=not sys.stdout.isatty())
+        piped = not sys.stdout.isatty()
+        return Rich(highlight=False, soft_wrap=piped, width=PIPED_WIDTH if piped and "COLUMNS" not in os.environ else None)
 
     def note(self, text: str) -> None:
         if self.level >= 0:

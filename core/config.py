@@ -110,7 +110,10 @@ def _adapter(spec_type: Any, limits: tuple[tuple[str, Any], ...]) -> Any:
     from pydantic import ConfigDict, Field, TypeAdapter
 
     inner = _inner_type(spec_type)
-    limited: Any = Annotated[inner, Field(**dict(limits))] if limits else inner
+    options: dict[str, Any] = dict(limits)
+    if inner is float:
+        options["allow_inf_nan"] = False  # JSON has neither: an artifact could not record them
+    limited: Any = Annotated[inner, Field(**options)] if options else inner
     if inner is not spec_type:
         limited = limited | None
     if dataclasses.is_dataclass(inner):
@@ -124,6 +127,8 @@ def _validate(spec: FieldSpec, value: Any, where: str) -> Any:
     try:
         if spec.setting.convert is not None and value is not None:
             value = spec.setting.convert(value)
+        if isinstance(value, bool) and _inner_type(spec.type) in (int, float):
+            raise ValueError("expected a number")  # pydantic takes true for 1
         return _adapter(spec.type, tuple(sorted(spec.setting.limits.items()))).validate_python(value)
     except ValidationError as error:
         first = error.errors()[0]
@@ -259,7 +264,11 @@ class Settings:
 
     @property
     def steps(self) -> list[str]:
-        return [str(step) for step in cast("list[Any]", self.table("run").get("steps", []))]
+        """The chain; MsptError where it is no list of names."""
+        steps = self.table("run").get("steps", [])
+        if not isinstance(steps, list) or not all(isinstance(step, str) for step in steps):
+            raise MsptError(f"{self.where}: [run] steps = {steps!r} is no list of names", 'for example steps = ["clean", "dedup"]')
+        return steps
 
 
 def load_settings(path: Path | None) -> Settings:

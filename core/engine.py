@@ -34,7 +34,7 @@ from typing import Any, Protocol, cast
 
 from mspt.core.artifact import FileRecord
 from mspt.core.errors import InputError, MachineError, MsptError
-from mspt.core.files import disk_full, fsync_directory, fsync_file, is_disk_full, remove_temporaries, sha256_file, temporary_name, write_text
+from mspt.core.files import disk_full, fsync_directory, fsync_file, is_disk_full, is_machine_fault, remove_temporaries, sha256_file, temporary_name, write_text
 from mspt.core.raw import RawFile
 
 POLL_SECONDS = 0.5
@@ -268,7 +268,7 @@ def _work(connection: Connection, parent: int, marker: Any, function: Callable[[
 
 def _portable(error: BaseException) -> BaseException:
     """The error itself where it crosses process borders whole and means something to a person; else its traceback as text."""
-    if isinstance(error, MsptError) or is_disk_full(error):
+    if isinstance(error, MsptError) or is_machine_fault(error):
         return error
     return RuntimeError("".join(traceback.format_exception(error)))
 

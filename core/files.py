@@ -92,6 +92,15 @@ def is_disk_full(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
+def is_machine_fault(error: BaseException) -> bool:
+    """A file system that refuses: no bug of ours, and nothing that a traceback would tell a person."""
+    return is_disk_full(error) or (isinstance(error, OSError) and error.errno in (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE))
+
+
+def machine_fault(error: OSError) -> MachineError:
+    return MachineError(f"{error.filename or 'a file'}: {error.strerror}", "once that is repaired run the same command again: what was finished is kept")
+
+
 def disk_full(directory: Path) -> MachineError:
     free = shutil.disk_usage(directory).free
     return MachineError(

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from mspt.core.errors import Busy
+from mspt.core.errors import Busy, MachineError
 
 HEARTBEAT_SECONDS = 10.0
 STALE_SECONDS = 6 * HEARTBEAT_SECONDS  # six missed beats: the holder is gone or its clock is far off
@@ -34,8 +34,11 @@ class Lock:
         self._beat: threading.Thread | None = None
 
     def __enter__(self) -> Lock:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        handle = self.path.open("a+", encoding="utf-8")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            handle = self.path.open("a+", encoding="utf-8")
+        except OSError as error:
+            raise MachineError(f"cannot write to {self.path.parent}: {error.strerror}", "--workspace DIR names a folder that can be written to") from None
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

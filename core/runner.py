@@ -26,13 +26,13 @@ from mspt.core import artifact as artifacts
 from mspt.core.artifact import SCHEMA_VERSION, UNHASHED, Artifact, FileRecord, InputRecord, fingerprint, write_manifest
 from mspt.core.config import as_plain, identity
 from mspt.core.errors import MsptError
-from mspt.core.files import disk_full, fsync_directory, is_disk_full, remove_temporaries, sha256_file, write_text
+from mspt.core.files import disk_full, fsync_directory, is_disk_full, is_machine_fault, machine_fault, remove_temporaries, sha256_file, write_text
 from mspt.core.job import UNITS_FILE, Job, Reporter
 from mspt.core.lock import Lock
 from mspt.core.raw import RawFile, RawPath, list_files, read_inputs, rehash, write_inputs
 from mspt.core.reuse import same_inputs, unit_table
 from mspt.core.stage import Stage, library_versions
-from mspt.core.store import PARTIAL, PARTIAL_FILE, Partial, Store
+from mspt.core.store import PARTIAL, PARTIAL_FILE, Partial, Store, check_name
 
 INPUTS_FILE = "inputs.parquet"
 # Files that carry the times of raw inputs: checked by verify, but no part of the promise of equal bytes.
@@ -166,6 +166,7 @@ def _user_files(paths: Sequence[Path]) -> list[RawFile]:
 
 def run_stage(store: Store, stage: Stage, request: Request, reporter: Reporter) -> Outcome:
     """Runs a stage to a finished artifact, or finds that it is up to date. An interrupted run leaves vN.partial to resume."""
+    check_name(request.name)
     if stage.lifecycle == "run":
         from mspt.core.training_run import run_training
 
@@ -277,6 +278,8 @@ def build(store: Store, plan: Plan, partial: Partial, resuming: bool, reporter: 
     except OSError as error:
         if is_disk_full(error):
             raise disk_full(partial.root) from None
+        if is_machine_fault(error):
+            raise machine_fault(error) from None
         raise
 
 

@@ -28,6 +28,12 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _VERSION = re.compile(r"v([1-9]\d*)(\.partial)?")
 
 
+def check_name(name: str) -> None:
+    """MsptError where `name` cannot be the folder of an artifact, or a reference could not name it."""
+    if not _NAME.fullmatch(name):
+        raise MsptError(f"`{name}` cannot be the name of an artifact", "small letters, digits, `-`, `_` and `.`, a letter or digit first: clean-strict")
+
+
 @dataclass(frozen=True)
 class Partial:
     """A version being built, or interrupted."""

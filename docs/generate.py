@@ -24,10 +24,11 @@ def input_row(name: str, read: Read | Paths | Files) -> str:
     if isinstance(read, Paths):
         return f"| `PATH...`, `--source NAME=PATH` | {escape(read.help)} |"
     if isinstance(read, Files):
-        shown = "`PATH`" if read.positional else f"`--{name.replace('_', '-')} PATH`"
+        shown = "`PATH`" if read.positional else f"`--{name.rstrip('_').replace('_', '-')} PATH`"
         return f"| {shown} | {escape(read.help)}{' (optional)' if read.optional else ''} |"
     text = read.help or "artifact"
-    return f"| `--{name.replace('_', '-')} REF` | {escape(text)}: kind `{read.kind}`, usually from `{read.producer}`{' (optional)' if read.optional else ''} |"
+    optional = " (optional)" if read.optional else ""
+    return f"| `--{name.rstrip('_').replace('_', '-')} REF` | {escape(text)}: kind `{read.kind}`, usually from `{read.producer}`{optional} |"
 
 
 def setting_row(spec: FieldSpec) -> str:

@@ -232,9 +232,7 @@ def _candidates(config: DedupConfig, sketches: Sketch, order: npt.NDArray[np.int
     return firsts, candidates(sketches, firsts, order if config.near else order[:0])
 
 
-def _verify(
-    job: Job[DedupConfig], docs: Docs, corpus: Corpus, grouped: BandGroups
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+def _verify(job: Job[DedupConfig], docs: Docs, corpus: Corpus, grouped: BandGroups) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Fetch the candidates' shingle sets, shard by shard, and walk the candidates in policy order."""
     import numpy as np
 

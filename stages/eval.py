@@ -11,7 +11,6 @@ per byte, with standard errors, and tasks/NAME.jsonl with every prediction. Defi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,13 +25,14 @@ if TYPE_CHECKING:
     from mspt.core.nn.evaluate import Evaluation, RowScorer, Score
     from mspt.core.nn.open_model import OpenModel
     from mspt.core.nn.reader import PackedRows
-    from mspt.core.tokens.rows import RowBatch
+
+READ_ROWS = 256
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvalConfig:
     validation: Annotated[bool, setting("evaluate the validation rows of mindrecord")] = True
-    rows: Annotated[int | None, setting("evaluate this many validation rows only, from the first", ge=1)] = None
+    rows: Annotated[int | None, setting("evaluate this many validation rows only, evenly from all", ge=1)] = None
     baselines: Annotated[bool, setting("compare with unigram, bigram and lzma, which read the training rows")] = True
     batch_size: Annotated[int, setting("rows computed at once; sums may differ in their last digits with it", ge=1)] = 8
 
@@ -76,19 +76,22 @@ def task_files(job: Job[EvalConfig]) -> dict[str, Path]:
 def evaluate_rows(job: Job[EvalConfig], opened: OpenModel, scorer: RowScorer, mindrecord: Artifact) -> dict[str, Any]:
     """Validation figures and baselines, as they stand in evaluation.json; `mspt show` gets them as tables."""
     from mspt.core.nn.evaluate import measure, open_validation, validation_names
+    from mspt.core.nn.trainer import Validation
 
     names = validation_names(mindrecord.files)
     for name in names:
         mindrecord.checked(name)
-    rows, segments = open_validation(mindrecord.directory, names, opened.config)
-    count = min(rows.num_rows, job.config.rows or rows.num_rows)
-    with job.progress("validation rows", total=count) as bar:
-        found = measure(scorer, rows, segments, batch_size=job.config.batch_size, limit=count, advance=bar.advance)
-    report: dict[str, Any] = {"validation": {"rows": count, "total": plain(found.total), "sources": {name: plain(s) for name, s in found.by_source.items()}}}
+    validation = Validation(*open_validation(mindrecord.directory, names, opened.config))
+    validation = validation.spread(job.config.rows or validation.rows.num_rows)
+    rows = validation.rows
+    with job.progress("validation rows", total=rows.num_rows) as bar:
+        found = measure(scorer, rows, validation.segments, batch_size=job.config.batch_size, advance=bar.advance)
+    sources = {name: plain(score) for name, score in found.by_source.items()}
+    report: dict[str, Any] = {"validation": {"rows": rows.num_rows, "total": plain(found.total), "sources": sources}}
     job.stats["validation"] = [{"source": name, **plain(s)} for name, s in [("all", found.total), *found.by_source.items()]]
     job.note(f"{found.total.bits_per_byte:.4f} bits per byte, perplexity {found.total.perplexity:.3f} on {found.total.tokens:,} tokens")
     if job.config.baselines:
-        report["baselines"] = job.stats["baselines"] = compare(opened, mindrecord, rows, count, found)
+        report["baselines"] = job.stats["baselines"] = compare(opened, mindrecord, rows, found)
     return report
 
 
@@ -104,21 +107,23 @@ def rounded(value: float) -> float | None:
     return round(value, 6) if math.isfinite(value) else None
 
 
-def compare(opened: OpenModel, mindrecord: Artifact, rows: PackedRows, count: int, found: Evaluation) -> dict[str, Any]:
+def compare(opened: OpenModel, mindrecord: Artifact, rows: PackedRows, found: Evaluation) -> dict[str, Any]:
     """Bits per byte of the baselines at the same positions."""
     from mspt.core.nn.evaluate import label_bytes
     from mspt.core.tokens import baselines
     from mspt.core.tokens.mindrecord import read
+    from mspt.core.tokens.rows import RowBatch
 
     for name in mindrecord.files:
         if name.startswith("train-"):
             mindrecord.checked(name)
     files = sorted(mindrecord.directory.glob("train-*.mindrecord"))
     surfaces = opened.tokenizer.surfaces
-    validation = first_rows(read(rows.files), count)
+    validation = [RowBatch(batch.input_ids, batch.labels, batch.actual_seq_len) for batch in rows.once(READ_ROWS)]
     ngrams = baselines.measure(read(files), validation, opened.config.vocab_size, opened.tokenizer.token_bytes)
     text = label_bytes(validation, surfaces)
-    compressed = baselines.lzma_bits_per_byte(label_bytes(read(files), surfaces), text) * len(text)
+    seen = label_bytes(read(files), surfaces, last=baselines.LZMA_WINDOW)
+    compressed = baselines.lzma_bits_per_byte(seen, text) * len(text)
     size = found.total.num_bytes
 
     def per_byte(nats: float) -> float:
@@ -132,20 +137,6 @@ def compare(opened: OpenModel, mindrecord: Artifact, rows: PackedRows, count: in
         "model_below_unigram": per_byte(ngrams.unigram.nats) - found.total.bits_per_byte,
     }
     return {name: rounded(value) for name, value in figures.items()} | {"bigram_weight": ngrams.weight}
-
-
-def first_rows(batches: Iterable[RowBatch], count: int) -> list[RowBatch]:
-    """The first `count` rows."""
-    from mspt.core.tokens.rows import RowBatch
-
-    kept = []
-    for batch in batches:
-        part = RowBatch(batch.input_ids[:count], batch.labels[:count], batch.actual_seq_len[:count])
-        count -= len(part)
-        kept.append(part)
-        if not count:
-            break
-    return kept
 
 
 # --- tasks -------------------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ class QuantizeConfig:
     )
     rest: Annotated[Literal["float16", "float32"], setting("type of embeddings and output matrix, which are not quantised")] = "float16"
     validation: Annotated[bool, setting("evaluate the validation rows of mindrecord before and after")] = True
-    rows: Annotated[int | None, setting("evaluate this many validation rows only, from the first", ge=1)] = None
+    rows: Annotated[int | None, setting("evaluate this many validation rows only, evenly from all", ge=1)] = None
     batch_size: Annotated[int, setting("rows evaluated at once; sums may differ in their last digits with it", ge=1)] = 8
 
 
@@ -119,20 +119,21 @@ def evaluate_both(job: Job[QuantizeConfig], mindrecord: Artifact, shape: ModelCo
     from mspt.core.nn.evaluate import RowScorer, measure, open_validation, validation_names
     from mspt.core.nn.model import LlamaForCausalLM, load_weights
     from mspt.core.nn.runtime import prepare
+    from mspt.core.nn.trainer import Validation
 
     names = validation_names(mindrecord.files)
     for name in names:
         mindrecord.checked(name)
     prepare()
-    rows, segments = open_validation(mindrecord.directory, names, shape)
-    count = min(rows.num_rows, job.config.rows or rows.num_rows)
+    validation = Validation(*open_validation(mindrecord.directory, names, shape))
+    validation = validation.spread(job.config.rows or validation.rows.num_rows)
     network = LlamaForCausalLM(shape)
     scorer = RowScorer(network)
     lines = []
-    with job.progress("validation rows", total=2 * count) as bar:
+    with job.progress("validation rows", total=2 * validation.rows.num_rows) as bar:
         for label, weights in (("before", before), ("after", after)):
             load_weights(network, weights)
-            total = measure(scorer, rows, segments, batch_size=job.config.batch_size, limit=count, advance=bar.advance).total
+            total = measure(scorer, validation.rows, validation.segments, batch_size=job.config.batch_size, advance=bar.advance).total
             lines.append({"weights": label, "perplexity": round(total.perplexity, 6), "bits_per_byte": round(total.bits_per_byte, 6), "tokens": total.tokens})
     job.note(", ".join(f"{name} {lines[0][name]:.4f} -> {lines[1][name]:.4f}" for name in ("perplexity", "bits_per_byte")))
     return lines

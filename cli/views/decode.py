@@ -46,7 +46,7 @@ def show_document(shared: Context, target: Artifact | Partial, row: int) -> None
             break
         first += size
     else:
-        raise MsptError(f"{rows.ref} has {first:,} rows, numbered from 0", f"the last one is --row {max(0, first - 1)}")
+        raise MsptError(f"{rows.ref} has {first:,} rows, numbered from 0", f"the last one is --row {first - 1}" if first else "")
     value = {"ref": rows.ref, "row": row, "document": plain_row(found)}
     facts = [(name, number(v, name)) for name, v in found.items() if name not in ("text", "spans") and v not in (None, "")]
     content = found.get("text") or ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mspt.cli.commands import Context
 from mspt.cli.console import duration, quantity
-from mspt.cli.views.render import age, present, table, text
+from mspt.cli.views.render import age, present, screen_width, table, text
 from mspt.cli.views.workspace import ABANDONED, FINISHED, INTERRUPTED, RUNNING, Entry, list_entries, lock_holder
 from mspt.core.config import unknown_name
 from mspt.core.errors import MsptError
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _STYLES = {RUNNING: "green", INTERRUPTED: "yellow", ABANDONED: "dim"}
+WIDE = 112  # below it the kind, which the name tells, makes room
 _NUMBERS = ("records", "size", "took", "age")
 
 
@@ -76,6 +77,8 @@ def list_all(shared: Context) -> None:
         return
     rows = [_cells(entry) for entry in entries]
     columns = ["", "kind", "state", *_NUMBERS]
+    if screen_width() < WIDE:
+        columns, rows = columns[:1] + columns[2:], [row[:1] + row[2:] for row in rows]
     busy = _busy(shared, {entry.name for entry in entries if entry.state == RUNNING})
     value = {"workspace": str(shared.workspace), "artifacts": [entry.plain() for entry in entries]}
     hints = [text(f"{name}: {who}", "green") for name, who in busy.items()]

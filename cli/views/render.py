@@ -34,10 +34,12 @@ def present(console: Console, value: Any, *blocks: RenderableType) -> None:
         if console.json:
             print(json.dumps(value, ensure_ascii=False, default=str))
             return
+        from rich.text import Text
+
         out = console.out
         out.on_broken_pipe = _reader_left
         for block in blocks:
-            out.print(block, markup=False, soft_wrap=False)
+            out.print(block, markup=False, soft_wrap=isinstance(block, Text) and not out.is_terminal)  # lines in pipes stay whole
 
 
 @contextlib.contextmanager
@@ -108,9 +110,7 @@ def table(
 
 
 def screen_width() -> int:
-    from rich.console import Console as Rich
-
-    return Rich().width
+    return int(Console().out.width)
 
 
 def _width(name: str) -> int:

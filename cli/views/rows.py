@@ -169,7 +169,15 @@ def _matching(table: pa.Table, where: Expression | None, live_only: bool) -> Any
     mask = where.mask(table) if where is not None else table.column("keep")
     if where is not None and live_only:
         mask = pc.and_(mask, table.column("keep"))
-    return pc.indices_nonzero(pc.fill_null(mask, False))
+    return _positions(pc.fill_null(mask, False))
+
+
+def _positions(mask: Any) -> Any:
+    """Where a mask holds. pyarrow 25 dies (SIGSEGV) in indices_nonzero on a chunked array without chunks, which a shard without rows gives."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.indices_nonzero(mask.combine_chunks() if isinstance(mask, pa.ChunkedArray) else mask)
 
 
 def _choose(table: pa.Table, positions: Sequence[int], part: int, seed: int, number: int, chosen: list[tuple[int, int, int]]) -> None:
@@ -215,7 +223,7 @@ def find_documents(artifact: Artifact, ids: Sequence[str], columns: Sequence[str
     for part in range(rows.num_parts):
         if len(found) == len(wanted):
             break
-        positions = pc.indices_nonzero(pc.is_in(rows.read(part, ["id"]).column("id"), value_set=wanted))
+        positions = _positions(pc.is_in(rows.read(part, ["id"]).column("id"), value_set=wanted))
         if len(positions):
             have = [c for c in dict.fromkeys(["id", *columns]) if c in rows.columns]
             found |= {row["id"]: row for row in rows.read(part, have).take(positions).to_pylist()}

@@ -99,9 +99,7 @@ def select(grouped: BandGroups, sets: ShingleSets, threshold: float) -> tuple[np
     return survivors, similarities
 
 
-def verdicts(
-    firsts: npt.NDArray[np.int64], grouped: BandGroups, survivors: npt.NDArray[np.int64], similarities: npt.NDArray[np.float64]
-) -> Verdicts:
+def verdicts(firsts: npt.NDArray[np.int64], grouped: BandGroups, survivors: npt.NDArray[np.int64], similarities: npt.NDArray[np.float64]) -> Verdicts:
     """Verdicts for all documents from those of the first copies."""
     near = np.full(len(firsts), NOBODY, np.int64)
     near_similarity = np.full(len(firsts), np.nan)

@@ -38,9 +38,7 @@ def permutations(num: int, seed: int) -> Permutations:
     return Permutations(multipliers, generator.randint(0, 1 << 32, num, dtype=np.uint32))
 
 
-def signatures(
-    hashes: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int64], permuted_by: Permutations
-) -> npt.NDArray[np.uint32]:
+def signatures(hashes: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int64], permuted_by: Permutations) -> npt.NDArray[np.uint32]:
     """Signatures [documents, permutations] of shingle hashes; document i has `hashes[offsets[i]:offsets[i + 1]]`, repeats do no harm."""
     out = np.full((len(offsets) - 1, len(permuted_by.multipliers)), EMPTY, np.uint32)
     _sign(hashes, offsets, permuted_by.multipliers, permuted_by.increments, out)

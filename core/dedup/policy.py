@@ -14,9 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 
-def policy_order(
-    lengths: npt.NDArray[np.int64], sources: pa.Array, ids: pa.Array, source_priority: Sequence[str]
-) -> npt.NDArray[np.int64]:
+def policy_order(lengths: npt.NDArray[np.int64], sources: pa.Array, ids: pa.Array, source_priority: Sequence[str]) -> npt.NDArray[np.int64]:
     """Positions of documents, first the one that is never removed in favour of a later one. `ids` must be unique."""
     ranks = pc.fill_null(pc.index_in(sources, pa.array(source_priority, pa.string())), len(source_priority))
     table = pa.table({"shortness": -lengths, "source": ranks.cast(pa.int64()), "id": ids})

@@ -51,9 +51,7 @@ def repeat_ratios(samples: Samples) -> npt.NDArray[np.float64]:
 
 
 @kernel
-def _sample(
-    hashes: npt.NDArray[np.uint64], offsets: npt.NDArray[np.int64], values: npt.NDArray[np.uint64], out: npt.NDArray[np.int64]
-) -> int:
+def _sample(hashes: npt.NDArray[np.uint64], offsets: npt.NDArray[np.int64], values: npt.NDArray[np.uint64], out: npt.NDArray[np.int64]) -> int:
     size = 0
     for document in range(len(offsets) - 1):
         start = size

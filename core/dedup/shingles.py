@@ -158,9 +158,7 @@ def _power(exponent: int) -> np.uint64:
 
 
 @kernel
-def _units(
-    codes: npt.NDArray[np.uint32], start: int, end: int, prefixes: npt.NDArray[np.uint64], kinds: npt.NDArray[np.uint8]
-) -> int:
+def _units(codes: npt.NDArray[np.uint32], start: int, end: int, prefixes: npt.NDArray[np.uint64], kinds: npt.NDArray[np.uint8]) -> int:
     """Kind of each unit of `codes[start:end]` and the hashes of all its prefixes; a word enters by its FNV-1a hash. Returns the number."""
     size = 0
     i = start

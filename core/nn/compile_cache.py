@@ -17,6 +17,7 @@ import json
 import os
 import platform
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -41,13 +42,14 @@ def compile_cache(parent: Path, graph: Mapping[str, Any]) -> Iterator[bool]:
     """Compile inside the block with the cache of these graphs. Yields whether it was filled before.
 
     MindSpore reads the path once and counts graphs for the life of the process, so a process uses one cache once: a later block compiles
-    without. So does a process that finds the directory being filled by another, and one whose environment sets the variables itself.
+    without. So does a process that finds the directory being filled by another, one whose environment sets the variables itself, and one that
+    was not started from a script (`python -c`), which MindSpore insists on reading.
     """
     key, parts = cache_key(graph)
     directory = parent / key
     directory.mkdir(parents=True, exist_ok=True)
     with (parent / f"{key}.lock").open("w") as lock:
-        if _used or {ENABLE, PATH} & os.environ.keys() or not try_lock(lock.fileno()):
+        if _used or {ENABLE, PATH} & os.environ.keys() or not Path(sys.argv[0]).is_file() or not try_lock(lock.fileno()):
             yield False
             return
         filled = (directory / COMPLETE).is_file()

@@ -12,6 +12,7 @@ documents (Cochran 1977, equation 2.39): documents are what was drawn, tokens in
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,11 +52,6 @@ class Segments:
         numbers = (table.column(name).to_numpy().astype(np.int64) for name in ("row", "start", "end", "num_bytes"))
         texts = (np.array(table.column(name).to_pylist(), dtype=np.str_) for name in ("id", "source"))
         return cls(*numbers, *texts)
-
-    def before(self, row: int) -> Segments:
-        """Those of rows 0 .. row - 1."""
-        kept = self.row < row
-        return Segments(*(getattr(self, name)[kept] for name in ("row", "start", "end", "num_bytes", "id", "source")))
 
 
 @dataclass(frozen=True)
@@ -138,25 +134,22 @@ def measure(
     segments: Segments,
     *,
     batch_size: int,
-    limit: int | None = None,
     advance: Callable[[int], None] = lambda rows: None,
 ) -> Evaluation:
-    """Evaluate the first `limit` rows (default all). `advance` is told how many rows have been done.
+    """Evaluate all rows. `advance` is told how many have been done.
 
     Raises InputError where rows and segments are not of one data set.
     """
-    count = min(rows.num_rows, limit or rows.num_rows)
-    kept = segments.before(count)
     nats, tokens = [], []
-    for first, batch, losses in scorer.losses(rows.once(batch_size, count)):
-        real = min(len(losses), count - first)
-        found = sum_segments(losses[:real], batch.labels[:real], kept, first)
+    for first, batch, losses in scorer.losses(rows.once(batch_size)):
+        real = min(len(losses), rows.num_rows - first)
+        found = sum_segments(losses[:real], batch.labels[:real], segments, first)
         nats.append(found[0])
         tokens.append(found[1])
         advance(real)
-    if sum(map(len, nats)) != len(kept.row):
+    if sum(map(len, nats)) != len(segments.row):
         raise InputError("the rows and their rows-*.parquet differ", "run `mspt verify` on the mindrecord artifact, or pack again")
-    return summarise(kept, np.concatenate(nats), np.concatenate(tokens))
+    return summarise(segments, np.concatenate(nats), np.concatenate(tokens))
 
 
 def sum_segments(losses: Floats, labels: npt.NDArray[np.int32], segments: Segments, first: int) -> tuple[Floats, Ints]:
@@ -199,6 +192,14 @@ def ratio_error(numerators: Floats, denominators: Floats) -> float:
     return math.sqrt(count / (count - 1) * math.fsum(left**2)) / size
 
 
-def label_bytes(batches: Iterable[Any], surfaces: Sequence[bytes]) -> bytes:
-    """The UTF-8 text of all labels in order, for the compressor that the model is compared with."""
-    return b"".join(surfaces[token] for batch in batches for token in batch.labels[batch.labels != IGNORED].tolist())
+def label_bytes(batches: Iterable[Any], surfaces: Sequence[bytes], last: int | None = None) -> bytes:
+    """The UTF-8 text of all labels in order, for the compressor that the model is compared with; with `last` only so many bytes of its end."""
+    parts: deque[bytes] = deque()
+    size = 0
+    for batch in batches:
+        parts.append(b"".join(surfaces[token] for token in batch.labels[batch.labels != IGNORED].tolist()))
+        size += len(parts[-1])
+        while last is not None and size - len(parts[0]) >= last:
+            size -= len(parts.popleft())
+    text = b"".join(parts)
+    return text if last is None else text[max(0, len(text) - last) :]

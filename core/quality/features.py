@@ -70,9 +70,7 @@ def _lines(folded: Folded) -> list[str]:
 
 
 @kernel
-def _write_tokens(
-    codes: npt.NDArray[np.uint32], code_offsets: npt.NDArray[np.int64], out: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]
-) -> int:
+def _write_tokens(codes: npt.NDArray[np.uint32], code_offsets: npt.NDArray[np.int64], out: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> int:
     size = 0
     for document in range(len(code_offsets) - 1):
         start = size

@@ -62,10 +62,10 @@ class HashedFile(io.RawIOBase):
         super().__init__()
         try:
             self._file = path.open("rb", buffering=0)
+            self.size = self._file.seek(0, io.SEEK_END)
         except OSError as error:
             raise MachineError(f"cannot open {path}: {error.strerror}", "make the file readable, or leave it out") from error
         self.path = path
-        self.size = self._file.seek(0, io.SEEK_END)
         self._position = 0
         self._hashed = 0
         self._hash = hashlib.sha256()

@@ -296,7 +296,8 @@ def test_files_without_content(raw, truth):
 
 
 def test_no_machine_paths(raw):
-    for path in sorted(TINY.rglob("*")):
+    made = {"raw", "raw-smoke", "work", "work-smoke"}  # by the demo, where somebody ran it
+    for path in sorted(p for p in TINY.rglob("*") if p.relative_to(TINY).parts[0] not in made):
         if path.suffix in {".py", ".md", ".txt", ".html", ".jsonl"}:
             assert not re.search(r"/(work|home|root|tmp)/", path.read_text(encoding="utf-8")), path.name
     home = str(TINY.parent.parent).encode()

@@ -62,6 +62,16 @@ def test_figures_baselines_and_tasks(workspace, tmp_path):
     assert workspace.outcome("eval", {"batch_size": 4}, references=references, files={"tasks": [tmp_path / "phrases.jsonl"]}).status == "up-to-date"
 
 
+def test_few_rows_come_from_all_sources(workspace):
+    made_model(workspace)
+    packed(workspace, {"train": {"web": sentences(2, 31)}, "validation": VALIDATION}, max_documents=2)  # one document a row, sources in order
+    settings = {"baselines": False, "rows": 3, "batch_size": 4}
+    made = workspace.run("eval", settings, references={"model": "made-model", "mindrecord": "packed"})
+    validation = json.loads(made.path("evaluation.json").read_text())["validation"]
+    assert validation["rows"] == 3
+    assert {source: figures["documents"] for source, figures in validation["sources"].items()} == {"book": 1, "web": 2}
+
+
 def test_kinds_that_do_not_fit_are_named(workspace):
     given(workspace, {"a": "text"})
     with pytest.raises(MsptError, match=r"eval --model wants an artifact of kind model or quantised-model, given@v1 is of kind docs"):

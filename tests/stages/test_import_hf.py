@@ -62,6 +62,19 @@ def test_other_ends_are_warned_of(workspace, tmp_path):
     assert workspace.notes.warnings == ["config.json ends a text with id 5, the tokenizer with 2 (</s>)"]
 
 
+def test_tokenizer_classes_that_transformers_rebuilds_are_renamed(workspace, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(exported(), other, ignore=shutil.ignore_patterns("tokenizer.model"))
+    config = json.loads((other / "tokenizer_config.json").read_text())
+    (other / "tokenizer_config.json").write_text(json.dumps(config | {"tokenizer_class": "LlamaTokenizer", "add_bos_token": True, "bos_token": "<s>"}))
+    made = workspace.run("import-hf", files={"directory": [other]})
+    folder = made.root / "checkpoints" / "step-00000000"
+    written = json.loads((folder / "tokenizer_config.json").read_text())
+    assert (written["tokenizer_class"], written["add_bos_token"]) == ("PreTrainedTokenizerFast", True)
+    assert made.stats["tokenizer"]["a_document_begins_with"] == "<s>"
+    assert (folder / "tokenizer.json").read_bytes() == (other / "tokenizer.json").read_bytes()
+
+
 @pytest.fixture(scope="module")
 def stories(shared: Path) -> Path:
     return shared / "data" / "model" / "stories260K"

@@ -12,9 +12,7 @@ from mspt.core.dedup.shingles import shingle_sets
 from mspt.core.dedup.sketch import Sketch, SketchSettings, sketch
 
 
-def judge(
-    texts: list[str], threshold: float, settings: SketchSettings, ids: list[int] | None = None
-) -> tuple[Verdicts, npt.NDArray[np.int64], Sketch]:
+def judge(texts: list[str], threshold: float, settings: SketchSettings, ids: list[int] | None = None) -> tuple[Verdicts, npt.NDArray[np.int64], Sketch]:
     """Verdicts, policy order and sketches; ids in order of the texts unless they are given."""
     column = pa.array(texts, pa.string())
     sketches = sketch(column, settings)

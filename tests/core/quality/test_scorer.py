@@ -86,5 +86,3 @@ def test_auc_by_hand():
     good, bad = np.array([0.9, 0.5, 0.5], np.float32), np.array([0.5, 0.1], np.float32)
     assert auc(good, bad) == (2 + 1.5 + 1.5) / 6  # 0.9 beats both, each 0.5 ties one and beats one
     assert math.isnan(auc(good, bad[:0]))
-
-
