@@ -19,6 +19,7 @@ from mspt.cli.views import add_view_commands
 from mspt.core.errors import MsptError
 from mspt.core.files import is_machine_fault, machine_fault
 
+INTERRUPTED = 130
 RESUME = "what was finished is kept: run the same command again to go on"
 _GLOBAL_VALUES = ("--workspace", "--config")
 _GLOBAL_FLAGS = ("--json", "-q", "-v", "--quiet", "--verbose")
@@ -109,6 +110,8 @@ def main(arguments: list[str] | None = None) -> None:
     signal.signal(signal.SIGTERM, on_sigterm)
     try:
         code = build_app(wanted_command(arguments))(arguments, standalone_mode=False)
+        if code == INTERRUPTED:  # typer has caught the ^C
+            raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
     except MsptError as error:
         _fail(console, error.exit_code, error.message, error.hint)
@@ -121,7 +124,7 @@ def main(arguments: list[str] | None = None) -> None:
         near = f"did you mean {error.possibilities[0]}?" if getattr(error, "possibilities", None) else ""  # type: ignore[attr-defined]
         _fail(console, 2, error.format_message(), near or f"`{error.ctx.command_path if error.ctx else 'mspt'} --help` shows what there is")  # type: ignore[attr-defined]
     except (KeyboardInterrupt, typer.Abort):
-        _fail(console, 130, "interrupted", RESUME)
+        _fail(console, INTERRUPTED, "interrupted", RESUME)
     except Terminated:
         _fail(console, 143, "terminated", RESUME)
 

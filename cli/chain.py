@@ -25,7 +25,7 @@ import typer
 
 from mspt.cli.commands import Context, execute, input_names, print_outcome, stage_table
 from mspt.core.config import Settings, build_config, unknown_name
-from mspt.core.engine import die_with_parent
+from mspt.core.engine import die_with_parent, interrupts_held
 from mspt.core.errors import MachineError, MsptError
 from mspt.core.stage import Stage, discover, find
 from mspt.core.store import Store, check_name
@@ -122,9 +122,10 @@ def run_apart(shared: Context, step: Step, references: dict[str, str]) -> Any:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_run_here, args=(theirs, os.getpid(), shared, step.stage.name, step.name, references))
-    process.start()
-    theirs.close()
     try:
+        with interrupts_held():
+            process.start()
+        theirs.close()
         kind, value = ours.recv()
     except EOFError:
         process.join()
@@ -152,6 +153,7 @@ def _run_here(connection: Connection, parent: int, shared: Context, stage: str, 
     die_with_parent(parent)
     signal.signal(signal.SIGTERM, on_sigterm)
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         answer: tuple[str, Any] = ("value", execute(shared, find(stage), name, {}, references))
     except MsptError as error:
         answer = ("error", error)

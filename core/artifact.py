@@ -17,7 +17,7 @@ from typing import Any
 
 from mspt.core.config import canonical_json
 from mspt.core.errors import CheckFailed, MsptError
-from mspt.core.files import sha256_file, write_text
+from mspt.core.files import read_json, sha256_file, write_text
 
 SCHEMA_VERSION = 1
 MANIFEST = "artifact.json"
@@ -153,13 +153,13 @@ def read_manifest(root: Path) -> dict[str, Any] | None:
     for name in (MANIFEST, RUN):
         path = root / name
         if path.is_file():
-            try:
-                manifest = json.loads(path.read_text(encoding="utf-8"))
-            except ValueError:
-                raise CheckFailed(f"{path} is not valid JSON", "restore it from a copy, or remove that version") from None
+            manifest = read_json(path, root)
             if manifest.get("schema") != SCHEMA_VERSION:
                 raise MsptError(f"{path}: schema {manifest.get('schema')!r}, this mspt reads {SCHEMA_VERSION}", "make it again with this mspt")
-            return dict(manifest)
+            absent = sorted({"kind", "stage", "name", "version", "fingerprint"} - manifest.keys())
+            if absent:
+                raise CheckFailed(f"{path} lacks {', '.join(absent)}", f"restore it from a copy, or remove {root}")
+            return manifest
     return None
 
 

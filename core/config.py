@@ -201,6 +201,19 @@ def parse_bytes(value: Any) -> Any:
     return int(float(match[1]) * _UNITS[match[2].lower()])
 
 
+_COUNT_UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
+
+
+def parse_count(value: Any) -> Any:
+    """'20M', '2B' or 1000000 -> a number: tokens are counted in these."""
+    if not isinstance(value, str):
+        return value
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmbtKMBT]?)\s*", value)
+    if match is None:
+        raise ValueError("expected a number such as 20M or 2B")
+    return round(float(match[1]) * _COUNT_UNITS[match[2].lower()])
+
+
 def parse_share(value: Any) -> Any:
     """'50%' or 0.5 -> 0.5."""
     if isinstance(value, str) and value.strip().endswith("%"):

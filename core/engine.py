@@ -27,6 +27,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -34,7 +35,18 @@ from typing import Any, Protocol, cast
 
 from mspt.core.artifact import FileRecord
 from mspt.core.errors import InputError, MachineError, MsptError
-from mspt.core.files import disk_full, fsync_directory, fsync_file, is_disk_full, is_machine_fault, remove_temporaries, sha256_file, temporary_name, write_text
+from mspt.core.files import (
+    disk_full,
+    fsync_directory,
+    fsync_file,
+    is_disk_full,
+    is_machine_fault,
+    read_json,
+    remove_temporaries,
+    sha256_file,
+    temporary_name,
+    write_text,
+)
 from mspt.core.raw import RawFile
 
 POLL_SECONDS = 0.5
@@ -173,7 +185,7 @@ def load_result(units: Path, key: str) -> UnitResult | None:
     record = units / f"{key}.json"
     if not record.is_file():
         return None
-    value = json.loads(record.read_text(encoding="utf-8"))
+    value = read_json(record, record)
     files = tuple(FileRecord(**file) for file in value["files"])
     inputs = tuple(RawFile(**file) for file in value["inputs"])
     return UnitResult(key, units / key, value["stats"], files, tuple(value["stopped"]), inputs)
@@ -184,6 +196,20 @@ def die_with_parent(parent: int) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(0)
+
+
+@contextlib.contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Processes started in this block do not see the ^C that a terminal sends to all: while Python starts it would end them with a traceback.
+
+    They unblock SIGINT, or ignore it, when they are ready for it; here it is raised at the end of the block.
+    """
+    resource_tracker.ensure_running()  # its own start unblocks SIGINT
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _alone(connection: Connection, parent: int, function: Callable[..., Any], args: tuple[Any, ...], limits: Limits) -> None:
@@ -300,18 +326,22 @@ class Pool:
         self.limits = limits
         self.bar = bar
         self.states: dict[str, _State] = {}
-        self.workers = [self._start() for _ in range(workers)]
+        self.num_workers = workers
+        self.workers: list[_Worker] = []
 
     def _start(self) -> _Worker:
         ours, theirs = _context.Pipe()
         marker = _context.RawArray("d", 2)
         arguments = (theirs, os.getpid(), marker, self.function, self.limits, str(self.units_directory))
         process = _context.Process(target=_work, args=arguments)
-        process.start()
+        with interrupts_held():
+            process.start()
         theirs.close()
         return _Worker(process, ours, marker)
 
     def run(self, units: Sequence[Unit], on_done: Callable[[UnitResult], None]) -> None:
+        while len(self.workers) < self.num_workers:
+            self.workers.append(self._start())
         queue = list(reversed(units))
         while queue or any(w.unit for w in self.workers):
             for worker in self.workers:

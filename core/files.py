@@ -6,12 +6,14 @@ import contextlib
 import errno
 import hashlib
 import itertools
+import json
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from mspt.core.errors import MachineError
+from mspt.core.errors import CheckFailed, MachineError
 
 _attempts = itertools.count()
 TEMPORARY = ".tmp-"  # in every temporary name; whatever carries it was cut off and is removed by the next run
@@ -55,6 +57,17 @@ def atomic_path(path: Path) -> Iterator[Path]:
 def write_text(path: Path, text: str) -> None:
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="surrogatepass")
+
+
+def read_json(path: Path, removable: Path) -> dict[str, Any]:
+    """The JSON object in a file that mspt wrote whole. CheckFailed where it is none (any more), saying what may be removed: the least that repairs it."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise CheckFailed(f"{path} is not valid JSON", f"restore it from a copy, or remove {removable}")
+    return value
 
 
 def sha256_file(path: Path) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 from mspt.core.artifact import MANIFEST, Artifact, read_manifest
 from mspt.core.config import unknown_name
 from mspt.core.errors import MsptError
-from mspt.core.files import fsync_directory, write_text
+from mspt.core.files import fsync_directory, read_json, write_text
 
 PARTIAL = ".partial"
 PARTIAL_FILE = "partial.json"
@@ -75,7 +75,7 @@ class Store:
         for number, partial in self._numbers(self.workspace / name):
             root = self.workspace / name / f"v{number}{PARTIAL}"
             if partial and (root / PARTIAL_FILE).is_file():
-                found.append(Partial(root, number, json.loads((root / PARTIAL_FILE).read_text(encoding="utf-8"))))
+                found.append(Partial(root, number, read_json(root / PARTIAL_FILE, root)))
         return found
 
     def next_version(self, name: str) -> int:
@@ -166,7 +166,7 @@ class Store:
 
     def pins(self) -> dict[str, str]:
         path = self.workspace / PINS
-        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+        return read_json(path, path) if path.is_file() else {}
 
     def write_pins(self, pins: Mapping[str, str]) -> None:
         """Replaces what is pinned: {reference: why}."""

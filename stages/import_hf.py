@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from mspt.core.nn.config import ModelConfig
     from mspt.core.tokens.tokenizer import Tokenizer
 
-FAST_CLASS = "PreTrainedTokenizerFast"
-
 
 @dataclass(frozen=True, kw_only=True)
 class ImportHfConfig:
@@ -40,7 +38,6 @@ def run(job: Job[ImportHfConfig]) -> None:
     source = read_model(directory)
     folder = job.scratch("tokenizer")
     adopt_tokenizer(job, directory, folder)
-    name_fast_class(job, folder)
     tokenizer = load(folder)
     check_vocabulary(source.config, tokenizer)
     compare_ends(job, source.config, tokenizer)
@@ -79,20 +76,6 @@ def adopt_tokenizer(job: Job[ImportHfConfig], directory: Path, folder: Path) -> 
     if not any((directory / name).is_file() for name in ("tokenizer.model", "tokenizer.json")):
         raise MsptError(f"{directory} holds no tokenizer", "give it: --tokenizer tokenizer.model (or tokenizer.json, or a directory)")
     adopt(directory, folder, job.config.eos_token)
-
-
-def name_fast_class(job: Job[ImportHfConfig], folder: Path) -> None:
-    """Let AutoTokenizer take tokenizer.json as it is.
-
-    transformers 5 builds LlamaTokenizer, GPT2Tokenizer and others anew from the vocabulary, without the file's normaliser: a blank alone loses its token.
-    """
-    from mspt.core.tokens.huggingface import write_config
-    from mspt.core.tokens.tokenizer import read_config
-
-    config = read_config(folder)
-    if config.get("tokenizer_class") != FAST_CLASS:
-        write_config(folder, config | {"tokenizer_class": FAST_CLASS})
-        job.note(f"tokenizer_config.json: tokenizer_class {config.get('tokenizer_class')} -> {FAST_CLASS}, under which AutoTokenizer keeps the ids")
 
 
 def compare_ends(job: Job[ImportHfConfig], config: ModelConfig, tokenizer: Tokenizer) -> None:

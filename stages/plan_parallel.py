@@ -8,11 +8,10 @@ Source of the formulas: Narayanan et al. 2021, Korthikanti et al. 2022; of the r
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from mspt.core.config import parse_bytes, setting
+from mspt.core.config import parse_bytes, parse_count, setting
 from mspt.core.errors import MsptError
 from mspt.core.stage import Job, Stage
 
@@ -24,17 +23,6 @@ if TYPE_CHECKING:
 
 GIB = 2**30
 TOKENS_PER_PARAMETER = 20  # Hoffmann et al. 2022 (arXiv 2203.15556): compute-optimal
-_COUNT_UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
-
-
-def parse_count(value: Any) -> Any:
-    """'2T', '300B' or 1000000 -> a number."""
-    if not isinstance(value, str):
-        return value
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmbtKMBT]?)\s*", value)
-    if match is None:
-        raise ValueError("expected a number such as 300B or 2T")
-    return round(float(match[1]) * _COUNT_UNITS[match[2].lower()])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import statistics
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from mspt.core.config import setting
+from mspt.core.config import parse_count, setting
 from mspt.core.errors import MsptError
 from mspt.core.stage import Job, Read, Stage
 
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from mspt.core.nn.trainer import Trainer, Validation
     from mspt.core.tokens.tokenizer import Tokenizer
 
-COUNT_UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
 # 256 wide and 4 deep: 3 M parameters beside the embedding, minutes on two cores.
 HIDDEN_SIZE, LAYERS = 256, 4
 WARMUP_SHARE = 0.02  # of the steps; 1-5 % is usual
@@ -43,16 +41,6 @@ CHECK_BEFORE = 2**30  # bytes that are hashed before the first step (a second)
 CACHE = Path(".cache") / "compile"  # of the workspace: other runs of the same shape start faster too
 LAST = 10  # steps that the last loss is a mean of
 SHAPE = ("hidden_size", "layers", "heads", "kv_heads", "intermediate_size", "tie_embeddings", "rope_theta")
-
-
-def parse_count(value: Any) -> Any:
-    """'2M', '300B' or 1000000 -> a number."""
-    if not isinstance(value, str):
-        return value
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmbtKMBT]?)\s*", value)
-    if match is None:
-        raise ValueError("expected a number such as 20M or 2B")
-    return round(float(match[1]) * COUNT_UNITS[match[2].lower()])
 
 
 @dataclass(frozen=True, kw_only=True)

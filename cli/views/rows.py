@@ -52,13 +52,19 @@ def open_rows(target: Artifact | Partial, kind: Kind) -> Rows:
 
 
 def _documents(artifact: Artifact) -> Rows:
+    import pyarrow as pa
+
     from mspt.core.shards import open_docs
 
     if artifact.kind != "docs":
         hint = f"mspt show {artifact.ref} --row N decodes a row" if artifact.kind == "mindrecord" else f"mspt show {artifact.ref} says what it is"
         raise MsptError(f"{artifact.ref} is of kind {artifact.kind}: it holds no documents", hint)
     docs = open_docs(artifact)
-    return Rows(artifact.ref, "documents", tuple(docs.columns()), docs.num_shards, lambda part, columns: read_shard(docs, part, columns))
+    try:
+        columns = tuple(docs.columns())
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(docs.ref, docs.text[0].path, error) from None
+    return Rows(artifact.ref, "documents", columns, docs.num_shards, lambda part, columns: read_shard(docs, part, columns))
 
 
 def read_shard(docs: Docs, shard: int, columns: Sequence[str] | None) -> pa.Table:
@@ -105,7 +111,11 @@ def _from_files(ref: str, kind: Kind, files: Sequence[Path]) -> Rows:
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(ref, files[part].name, error) from None
 
-    return Rows(ref, kind, tuple(pq.read_schema(files[0]).names), len(files), read)
+    try:
+        columns = tuple(pq.read_schema(files[0]).names)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(ref, files[0].name, error) from None
+    return Rows(ref, kind, columns, len(files), read)
 
 
 # --- a fixed choice ----------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from mspt.core.errors import CheckFailed, InputError, MsptError
 from mspt.core.tokens.tokenizer import SPACE, HuggingFaceTokenizer, SentencePieceTokenizer, load, read_config
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
+FAST_CLASS = "PreTrainedTokenizerFast"
 _UNIGRAM, _BPE = 1, 2
 _LINE_BREAKS = {"\n": "\\n", "\r": "\\r"}
 
@@ -163,13 +164,13 @@ def _adopt_sentencepiece(source: Path, directory: Path, config: dict[str, Any]) 
 
 
 def _adopt_huggingface(source: Path, directory: Path, config: dict[str, Any], eos_token: str | None) -> None:
+    """tokenizer.json as it is. The class becomes FAST_CLASS: transformers 5 builds LlamaTokenizer, GPT2Tokenizer and others anew from the vocabulary,
+    without the file's normaliser, and a blank alone loses its token."""
     directory.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, directory / "tokenizer.json")
-    if config and eos_token is None:
-        shutil.copyfile(source.parent / "tokenizer_config.json", directory / "tokenizer_config.json")
-    else:
-        config = {"tokenizer_class": "PreTrainedTokenizerFast", "split_special_tokens": True} | config
-        write_config(directory, config | ({"eos_token": eos_token} if eos_token is not None else {}))
+    config = config or {"split_special_tokens": True}
+    config = config | {"tokenizer_class": FAST_CLASS} | ({"eos_token": eos_token} if eos_token is not None else {})
+    write_config(directory, config)
     write_vocab(directory, load(directory).pieces)
 
 
@@ -228,7 +229,7 @@ def _config(model: Any, add_bos: bool) -> dict[str, Any]:
         "unk_token": piece(spec.unk_id),
     }
     return {
-        "tokenizer_class": "PreTrainedTokenizerFast",
+        "tokenizer_class": FAST_CLASS,
         "add_bos_token": add_bos,
         "add_eos_token": False,
         "split_special_tokens": True,  # a literal "<s>" in a text is text, as for SentencePiece

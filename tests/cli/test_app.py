@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
+from unittest.mock import Mock
 
 import pytest
 
-from mspt.cli.app import hoist_globals, main
+from mspt.cli.app import RESUME, Terminated, hoist_globals, main
 from mspt.core.stage import discover
 
 
@@ -75,3 +80,62 @@ def test_unknown_table_and_setting_are_found_before_work(capsys, tmp_path):
 def test_module_and_script_are_the_same_command():
     done = subprocess.run([sys.executable, "-m", "mspt.cli", "--help"], capture_output=True, text=True, check=True)
     assert "from raw text to a delivered model" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["nothing"], ["--nothing"], ["show"]])
+def test_json_usage_errors_are_one_object_too(capsys, arguments):
+    code, out, _ = call(capsys, "--json", *arguments)
+    assert (json.loads(out)["exit_code"], code) == (2, 2)
+
+
+@pytest.mark.parametrize(("ended", "code"), [(KeyboardInterrupt(), 130), (Terminated(), 143), (PermissionError(errno.EACCES, "Permission denied", "x"), 4)])
+def test_how_a_command_ended_is_said_and_in_the_exit_code(capsys, monkeypatch, ended, code):
+    monkeypatch.setattr("mspt.cli.app.build_app", Mock(side_effect=ended))
+    found, out, err = call(capsys, "--json", "ls")
+    assert (found, json.loads(out)["exit_code"]) == (code, code)
+    assert "run the same command again" in err
+
+
+@pytest.mark.parametrize(
+    ("command", "table", "words"),
+    [
+        ("dedup", "docs = ['a']", "docs = ['a'] is no reference"),
+        ("train-tokenizer", "from = 3", "from = 3 is no path"),
+        ("eval", "tasks = [1]", "tasks = [1] is no path"),
+    ],
+)
+def test_inputs_of_a_wrong_type_in_toml_are_named(capsys, tmp_path, command, table, words):
+    config = tmp_path / "mspt.toml"
+    config.write_text(f"[{command}]\n{table}\n")
+    code, _, err = call(capsys, "--config", str(config), "--workspace", str(tmp_path / "w"), command)
+    assert (code, words in err) == (2, True)
+
+
+def test_a_step_with_an_impossible_name_is_refused_before_the_chain_starts(capsys, tmp_path):
+    config = tmp_path / "mspt.toml"
+    config.write_text('[run]\nsteps = ["../x"]\n["../x"]\nstage = "clean"\npaths = ["raw"]\n')
+    code, _, err = call(capsys, "--config", str(config), "run", "--dry-run")
+    assert (code, "`../x` cannot be the name" in err) == (2, True)
+
+
+def test_control_c_on_a_terminal_gives_two_lines_and_no_traceback_of_a_worker(tmp_path):
+    """It reaches every process of the group, here while the workers start."""
+    (tmp_path / "raw").mkdir()
+    for number in range(8):
+        (tmp_path / "raw" / f"{number}.txt").write_text("A sentence that is long enough to stay. " * 5)
+    command = [sys.executable, "-m", "mspt.cli", "--workspace", str(tmp_path / "w"), "clean", str(tmp_path / "raw"), "--workers", "2"]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while run.poll() is None and not (tmp_path / "w" / "clean" / "v1.partial" / "units").exists():
+        time.sleep(0.02)
+    time.sleep(0.1)
+    os.killpg(run.pid, signal.SIGINT)
+    _, err = run.communicate(timeout=60)
+    assert (run.returncode, err.splitlines()[-2:]) == (130, ["error: interrupted", f"  {RESUME}"])
+    assert "Traceback" not in err
+    assert (tmp_path / "w" / "clean" / "v1.partial").is_dir()
+
+
+def test_an_interrupt_that_typer_has_caught_is_said_too(capsys, monkeypatch):
+    monkeypatch.setattr("mspt.cli.commands.load_settings", Mock(side_effect=KeyboardInterrupt))
+    code, _, err = call(capsys, "clean", "raw")
+    assert (code, "error: interrupted" in err) == (130, True)

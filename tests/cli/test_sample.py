@@ -218,3 +218,20 @@ def test_what_an_expression_looked_for_is_found_in_characters():
     text = "系统：abc 与 ABC+"
     finds = parse("'统' in text and matches(lower(text), 'b+c') and contains(text, 'ABC+')").finds("text")
     assert [text[a:b] for a, b in find_spans(text, finds)] == ["统", "bc", "ABC+"]
+
+
+def test_an_artifact_without_documents_is_no_crash(capsys, workspace):
+    """pyarrow dies on some operations on a column without chunks, which is how a shard without rows is read."""
+    shelf(workspace, [])
+    for arguments in ([], ["--where", 'lang == "en"'], ["--where", "keep"]):
+        found = look_json(capsys, workspace, "sample", "shelf", *arguments)
+        assert (found["total"], found["rows"]) == (0, [])
+
+
+def test_a_first_shard_that_cannot_be_read_is_named(capsys, workspace):
+    made = shelf(workspace)
+    shard = made.root / "docs-00000.parquet"
+    for damage in (lambda: os.truncate(shard, 20), shard.unlink):
+        damage()
+        code, _, err = look(capsys, workspace, "sample", "shelf")
+        assert (code, "shelf@v1: docs-00000.parquet cannot be read" in err) == (5, True)

@@ -21,6 +21,7 @@ class Nested:
 class Example(SampleSettings):
     rate: Annotated[float, setting("a rate", gt=0, le=1)] = 0.5
     mode: Annotated[Literal["fast", "slow"], setting("a mode")] = "fast"
+    free: Annotated[float, setting("a number without limits")] = 0.0
     limit: Annotated[int | None, setting("a limit", ge=1)] = None
     names: Annotated[tuple[str, ...], setting("names")] = ()
     on: Annotated[bool, setting("a switch")] = True
@@ -46,6 +47,9 @@ def test_strings_from_the_command_line_and_values_from_toml_agree():
         ({"required": 1, "memory": "4 parsecs"}, ["memory = '4 parsecs' is not valid", "500MB or 4GiB"]),
         ({"required": 1, "sample": "0%"}, ["sample = '0%' is not valid"]),
         ({}, ["required must be given"]),
+        ({"required": True}, ["required = True is not valid", "expected a number"]),
+        ({"required": 1, "free": "inf"}, ["free = 'inf' is not valid", "finite"]),
+        ({"required": 1, "free": float("nan")}, ["free = nan is not valid", "finite"]),
         ({"required": 1, "phases": [{"tokens": "x"}]}, ["phases.0.tokens"]),
     ],
 )
@@ -61,6 +65,7 @@ def test_identity_leaves_runtime_settings_out():
     assert identity(config) == {
         "sample": None,
         "rate": 0.5,
+        "free": 0.0,
         "mode": "fast",
         "limit": None,
         "names": [],
@@ -107,3 +112,11 @@ def test_settings_tables(tmp_path):
     settings = load_settings(path)
     assert (settings.steps, settings.table("clean"), settings.table("none"), settings.base) == (["clean"], {"paths": ["raw"]}, {}, tmp_path)
     assert Settings({}).steps == []
+
+
+@pytest.mark.parametrize("steps", ['"clean"', "[1]", "3"])
+def test_steps_are_a_list_of_names(tmp_path, steps):
+    path = tmp_path / "mspt.toml"
+    path.write_text(f"[run]\nsteps = {steps}\n")
+    with pytest.raises(MsptError, match="is no list of names"):
+        _ = load_settings(path).steps

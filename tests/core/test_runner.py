@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mspt.core.artifact import Artifact
+from mspt.core.config import build_config
 from mspt.core.errors import Busy, CheckFailed, InputError, MachineError, MsptError
-from mspt.core.runner import HOST_FILES
+from mspt.core.raw import RawPath
+from mspt.core.runner import HOST_FILES, Request, run_stage
 from mspt.core.shards import open_docs
 from support.disks import resize, small_disk
 from support.toy import JUDGE, TOY
@@ -198,8 +202,6 @@ def test_corrupted_shard_is_named_by_the_next_stage(workspace, tmp_path):
 
 
 def test_wrong_kind_names_both_kinds(workspace, tmp_path):
-    from dataclasses import replace
-
     from mspt.core.stage import Read
 
     workspace.run(TOY, paths=[make_raw(tmp_path / "raw", 3)])
@@ -277,8 +279,6 @@ def test_disk_full_in_the_middle_of_a_unit(workspace, tmp_path):
 
 
 def test_a_mistake_found_before_any_work_leaves_no_version(workspace, tmp_path):
-    from dataclasses import replace
-
     def refuse(job):
         raise MsptError("no", "never")
 
@@ -287,3 +287,54 @@ def test_a_mistake_found_before_any_work_leaves_no_version(workspace, tmp_path):
         workspace.run(replace(TOY, run=refuse), paths=[raw])
     assert workspace.store.partials("toy") == []
     assert workspace.run(TOY, paths=[raw]).ref == "toy@v1"
+
+
+@pytest.mark.parametrize("name", ["../outside", "Two Words", "", ".hidden", "a/b"])
+def test_a_name_that_no_reference_could_give_is_refused_before_anything_is_written(workspace, tmp_path, name):
+    raw = make_raw(tmp_path / "raw", 3)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(MsptError, match="cannot be the name of an artifact"):
+        run_stage(workspace.store, TOY, Request(name, build_config(TOY.config, {}), paths=[RawPath(str(raw))]), workspace.notes)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_workspace_that_cannot_be_written_to_is_named(workspace, tmp_path):
+    raw = make_raw(tmp_path / "raw", 3)
+    (tmp_path / "file").write_text("no folder")
+    for place in (tmp_path / "file", Path("/proc/nowhere")):
+        with pytest.raises(MachineError, match=f"cannot write to {place}") as caught:
+            type(workspace)(place, workspace.notes).run(TOY, paths=[raw])
+        assert "--workspace" in caught.value.hint
+
+
+def test_a_file_system_that_refuses_is_no_bug(workspace, tmp_path):
+    """What a stage meets in the middle of its work: exit 4 with the file's name, from a worker as well."""
+
+    def refuse(job):
+        raise OSError(errno.EROFS, "Read-only file system", "/data/x")
+
+    raw = make_raw(tmp_path / "raw", 3)
+    with pytest.raises(MachineError, match="/data/x: Read-only file system"):
+        workspace.run(replace(TOY, run=refuse), paths=[raw])
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"schema": 1}'])
+def test_a_damaged_manifest_is_named_with_what_may_be_removed(workspace, tmp_path, content):
+    made = workspace.run(TOY, paths=[make_raw(tmp_path / "raw", 3)])
+    (made.root / "artifact.json").write_text(content)
+    with pytest.raises(CheckFailed, match=r"artifact\.json") as caught:
+        workspace.store.versions("toy")
+    assert str(made.root) in caught.value.hint
+
+
+def test_damaged_pins_and_partials_are_named_with_no_more_than_they_hold(workspace, tmp_path):
+    partial = workspace.path / "toy" / "v1.partial"
+    partial.mkdir(parents=True)
+    (partial / "partial.json").write_text("{")
+    with pytest.raises(CheckFailed) as caught:
+        workspace.store.partials("toy")
+    assert caught.value.hint.endswith(f"remove {partial}")
+    (workspace.path / "pins.json").write_text("[")
+    with pytest.raises(CheckFailed) as caught:
+        workspace.store.pins()
+    assert caught.value.hint.endswith(f"remove {workspace.path / 'pins.json'}")

@@ -43,7 +43,7 @@ def test_one_explicit_layout(workspace: Any) -> None:
         ({"shape": "lama2-7b"}, "unknown shape 'lama2-7b'"),
         ({"hidden": 64, "layers": 2}, "the model's shape lacks heads, ffn, vocabulary"),
         ({**TINY, "device": "910b9"}, "unknown device '910b9'"),
-        ({**TINY, "tokens": "many"}, "expected a number such as 300B or 2T"),
+        ({**TINY, "tokens": "many"}, "expected a number such as 20M or 2B"),
     ],
 )
 def test_mistakes_are_refused_with_the_reason(workspace: Any, settings: dict[str, Any], message: str) -> None:

@@ -12,10 +12,11 @@ import pytest
 from conftest import Workspace
 
 from mspt.core.artifact import Artifact
+from mspt.core.config import parse_count
 from mspt.core.errors import CheckFailed, MsptError
 from mspt.core.nn.checkpoint import CONFIG, list_checkpoints, open_checkpoint
 from mspt.core.nn.metrics import read_metrics
-from mspt.stages.train import TrainConfig, parse_count, schedule_of
+from mspt.stages.train import TrainConfig, schedule_of
 from support.small_model import CONFIG as MADE
 from support.small_model import made_model, packed, sentences, tokenizer, tokenizer_directory
 

@@ -80,3 +80,10 @@ def test_an_early_end_is_known_to_come_from_below():
     assert not above.is_cut_below
     above.drain()
     assert above.is_cut_below
+
+
+def test_a_file_without_a_size_names_itself(tmp_path):
+    """/proc/self/mem looks like a file and refuses to say where it ends."""
+    (tmp_path / "link").symlink_to("/proc/self/mem")
+    with pytest.raises(MachineError, match="link: Invalid argument"):
+        open_raw(tmp_path / "link")
