@@ -13,7 +13,7 @@ import typer
 
 from mspt.cli.chain import add_run_command
 from mspt.cli.commands import Context, add_stage_commands
-from mspt.cli.console import Console
+from mspt.cli.console import Console, help_text
 from mspt.cli.generate import add_generate_command
 from mspt.cli.views import add_view_commands
 from mspt.core.errors import MsptError
@@ -48,7 +48,7 @@ def build_app(wanted: str | None = None) -> typer.Typer:
     def options(
         context: typer.Context,
         workspace: Annotated[Path, typer.Option("--workspace", metavar="DIR", help="where artifacts live")] = Path("work"),
-        config: Annotated[Path | None, typer.Option("--config", metavar="FILE", help="settings [default: ./mspt.toml where it exists]")] = None,
+        config: Annotated[Path | None, typer.Option("--config", metavar="FILE", help="settings; default: ./mspt.toml where it exists")] = None,
         json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of text")] = False,
         quiet: Annotated[bool, typer.Option("-q", "--quiet", help="no notes and no progress")] = False,
         verbose: Annotated[bool, typer.Option("-v", "--verbose", help="more detail")] = False,
@@ -60,8 +60,8 @@ def build_app(wanted: str | None = None) -> typer.Typer:
     add_run_command(app)
     add_view_commands(app)
     for info in app.registered_commands:
-        info.help = info.help or inspect.getdoc(info.callback) or ""
-        info.short_help = info.short_help or info.help.split("\n")[0]
+        info.help = help_text(info.help or inspect.getdoc(info.callback) or "")
+        info.short_help = help_text(info.short_help or info.help.split("\n")[0])
         if wanted is not None and info.name != wanted:
             info.callback = _left_out
     return app

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mspt.cli.console import Console, duration, quantity
+from mspt.cli.console import Console, duration, help_text, quantity
 from mspt.core.config import FieldSpec, Settings, build_config, field_specs, load_settings
 from mspt.core.errors import MsptError
 from mspt.core.raw import RawPath
@@ -54,7 +54,7 @@ def _command(stage: Stage) -> Callable[..., None]:
     parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
     for name, read in stage.reads.items():
         parameters += _input_parameters(name, read)
-    parameters += [_setting_parameter(spec) for spec in field_specs(stage.config)]
+    parameters += [_setting_parameter(spec) for spec in sorted(field_specs(stage.config), key=lambda spec: spec.setting.runtime)]
     parameters += _runner_parameters(stage)
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -62,11 +62,12 @@ def _command(stage: Stage) -> Callable[..., None]:
 
 
 def _option(name: str, kind: Any, *flags: str, **options: Any) -> inspect.Parameter:
+    options["help"] = help_text(options["help"])
     return inspect.Parameter(name, _KEYWORD, default=None, annotation=Annotated[kind, typer.Option(*flags, show_default=False, **options)])
 
 
 def _argument(name: str, kind: Any, help_: str, metavar: str) -> inspect.Parameter:
-    annotation = Annotated[kind, typer.Argument(help=help_, metavar=metavar, show_default=False)]
+    annotation = Annotated[kind, typer.Argument(help=help_text(help_), metavar=metavar, show_default=False)]
     return inspect.Parameter(name, _KEYWORD, default=None, annotation=annotation)
 
 

@@ -128,6 +128,16 @@ class Console:
         return p.Progress(*columns, console=self.err, transient=True)
 
 
+def help_text(text: str) -> str:
+    """A help text as typer shows it whole: the lines of a paragraph joined, and on a terminal, where it would take [brackets] for markup, escaped."""
+    joined = "\n\n".join(" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n"))
+    if not sys.stdout.isatty():
+        return joined
+    from rich.markup import escape
+
+    return escape(joined)
+
+
 def quantity(value: float, unit: str = "") -> str:
     """12345678, 'B' -> '12.3 MB'; counts keep their digits up to 99,999."""
     if unit != "B" and 0 < abs(value) < 10 and value != int(value):

@@ -53,9 +53,7 @@ def sample(
     removed: Annotated[bool, typer.Option("--removed", help="parts removed from documents that stay, counted by rule first")] = False,
     number: Annotated[int, typer.Option("-n", "--number", min=0, help="rows to show; 0: counts only")] = 5,
     seed: Seed = 0,
-    by: Annotated[
-        str | None, typer.Option("--by", metavar="COLUMN", help="count the rows by this column [default: rule, for --rejected and --removed]")
-    ] = None,
+    by: Annotated[str | None, typer.Option("--by", metavar="COLUMN", help="count the rows by this column; default: rule, for --rejected and --removed")] = None,
     columns: Annotated[str | None, typer.Option("--columns", metavar="NAME,...", help="show these columns only")] = None,
     characters: Annotated[int, typer.Option("--characters", min=0, help="about so much of each text; 0: all")] = 600,
     form: Annotated[Format, typer.Option("--format", help="jsonl and csv give whole texts")] = "text",

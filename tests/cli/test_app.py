@@ -139,3 +139,17 @@ def test_an_interrupt_that_typer_has_caught_is_said_too(capsys, monkeypatch):
     monkeypatch.setattr("mspt.cli.commands.load_settings", Mock(side_effect=KeyboardInterrupt))
     code, _, err = call(capsys, "clean", "raw")
     assert (code, "error: interrupted" in err) == (130, True)
+
+
+def test_help_on_a_terminal_keeps_brackets_and_joins_lines(monkeypatch):
+    from rich.text import Text
+
+    from mspt.cli.console import help_text
+
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert Text.from_markup(help_text("rows of\ninput_ids [S]\n\nnext [default: 0.8]")).plain == "rows of input_ids [S]\n\nnext [default: 0.8]"
+
+
+def test_only_the_wanted_command_is_built_whole(capsys):
+    code, out, _ = call(capsys, "--json", "--workspace", "w", "dedup", "--help")
+    assert (code, "--threshold" in out) == (0, True)
