@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 C = TypeVar("C")
 MIN_RECORDS_TO_JUDGE = 1000  # before --max-rejected may stop a source in the middle
 MIN_SHARE_TO_FORECAST = 0.05  # of the work done before the disk need is extrapolated
+WORKER_MEMORY = 2**30  # what one worker may need: a clean worker that held a whole 128 MB shard peaked at 648 MB
 UNITS = "units"
 SCRATCH = "scratch"
 UNITS_FILE = "units.json"
@@ -128,7 +129,10 @@ class Job(Generic[C]):
 
     @property
     def workers(self) -> int:
-        return engine.worker_count(getattr(self.config, "workers", 0))
+        """How many worker processes may run: as many as are wanted, as long as --memory holds them."""
+        wanted = engine.worker_count(getattr(self.config, "workers", 0))
+        memory = getattr(self.config, "memory", None)
+        return wanted if memory is None else max(1, min(wanted, memory // WORKER_MEMORY))
 
     def map_units(
         self, function: Callable[[Any, UnitOutput], dict[str, Any]], units: Sequence[Unit], *, what: str, limits: Limits | None = None, group: str = ""
@@ -146,7 +150,7 @@ class Job(Generic[C]):
                 function,
                 units,
                 self.directory / (f"{UNITS}-{group}" if group else UNITS),
-                workers=getattr(self.config, "workers", 0),
+                workers=self.workers,
                 limits=limits or Limits(),
                 bar=bar,
                 after_each=watch.after,

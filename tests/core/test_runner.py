@@ -58,6 +58,22 @@ def test_runtime_settings_change_nothing_and_worker_count_changes_no_byte(worksp
     assert one.fingerprint == two.fingerprint
 
 
+def test_memory_bounds_the_workers_and_changes_no_byte(workspace, tmp_path):
+    raw = make_raw(tmp_path / "raw", 40)
+    seen = []
+
+    def watch(job):
+        seen.append(job.workers)
+        TOY.run(job)
+
+    from dataclasses import replace
+
+    small = workspace.run(replace(TOY, run=watch), {"workers": 8, "memory": "2GiB"}, paths=[raw])
+    large = workspace.run(replace(TOY, run=watch), {"workers": 3, "memory": "64GiB"}, paths=[raw], name="large")
+    assert seen == [2, 3]
+    assert data_hashes(small) == data_hashes(large)
+
+
 def test_changed_setting_makes_the_next_version_and_says_which(workspace, tmp_path):
     raw = make_raw(tmp_path / "raw", 5)
     workspace.run(TOY, paths=[raw])
