@@ -104,8 +104,8 @@ def on_sigterm(number: int, frame: FrameType | None) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point. Ends the process with the exit code of DESIGN.md section 4."""
-    arguments = hoist_globals(sys.argv[1:] if arguments is None else arguments)
+    """Entry point. Ends the process with an exit code of core/errors.py."""
+    arguments = hoist_globals(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     console = Console(json="--json" in arguments)
     signal.signal(signal.SIGTERM, on_sigterm)
     try:

@@ -102,10 +102,17 @@ def _setting_parameter(spec: FieldSpec) -> inspect.Parameter:
 
 def show_default(spec: FieldSpec) -> str:
     if spec.setting.metavar == "SIZE" and isinstance(spec.default, int):
-        return f"{spec.default / 2**20:g}MiB" if spec.default < 2**30 else f"{spec.default / 2**30:g}GiB"
+        units = {"GiB": 2**30, "GB": 10**9, "MiB": 2**20, "MB": 10**6}
+        return next((f"{spec.default // size}{unit}" for unit, size in units.items() if spec.default % size == 0), f"{spec.default / 2**20:g}MiB")
     if isinstance(spec.default, bool):
         return "on" if spec.default else "off"
     return ",".join(map(str, spec.default)) if spec.is_list else str(spec.default)
+
+
+def show_size(size: int) -> str:
+    """The shortest of 4GiB, 100MB, 1500B that is exact."""
+    units = (("GiB", 2**30), ("GB", 10**9), ("MiB", 2**20), ("MB", 10**6))
+    return next((f"{size // unit}{name}" for name, unit in units if size % unit == 0), f"{size}B")
 
 
 def metavar_of(spec: FieldSpec) -> str:

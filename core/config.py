@@ -238,8 +238,15 @@ class WorkerSettings:
 
     workers: Annotated[int, setting("worker processes; 0: one for each core", runtime=True, ge=0)] = 0
     memory: Annotated[
-        int, setting("memory for all workers together; fewer run where it is small (1 GiB each)", runtime=True, ge=2**28, convert=parse_bytes, metavar="SIZE")
-    ] = 4 * 2**30
+        int | None,
+        setting(
+            "memory for all workers together: as many run as it holds, at 1 GiB each; default: three quarters of the machine's",
+            runtime=True,
+            ge=2**28,
+            convert=parse_bytes,
+            metavar="SIZE",
+        ),
+    ] = None
     max_rejected: Annotated[
         float | None,
         setting("stop (exit 3) when a source loses more than this share of its documents", runtime=True, gt=0, le=1, convert=parse_share, metavar="SHARE"),

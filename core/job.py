@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -131,8 +132,8 @@ class Job(Generic[C]):
     def workers(self) -> int:
         """How many worker processes may run: as many as are wanted, as long as --memory holds them."""
         wanted = engine.worker_count(getattr(self.config, "workers", 0))
-        memory = getattr(self.config, "memory", None)
-        return wanted if memory is None else max(1, min(wanted, memory // WORKER_MEMORY))
+        memory = getattr(self.config, "memory", None) or 3 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
+        return max(1, min(wanted, memory // WORKER_MEMORY))
 
     def map_units(
         self, function: Callable[[Any, UnitOutput], dict[str, Any]], units: Sequence[Unit], *, what: str, limits: Limits | None = None, group: str = ""

@@ -89,7 +89,7 @@ def evaluate_rows(job: Job[EvalConfig], opened: OpenModel, scorer: RowScorer, mi
     sources = {name: plain(score) for name, score in found.by_source.items()}
     report: dict[str, Any] = {"validation": {"rows": rows.num_rows, "total": plain(found.total), "sources": sources}}
     job.stats["validation"] = [{"source": name, **plain(s)} for name, s in [("all", found.total), *found.by_source.items()]]
-    job.note(f"{found.total.bits_per_byte:.4f} bits per byte, perplexity {found.total.perplexity:.3f} on {found.total.tokens:,} tokens")
+    job.note(f"{found.total.bits_per_byte:.4f} bits per byte, perplexity {found.total.perplexity:,.2f} on {found.total.tokens:,} tokens")
     if job.config.baselines:
         report["baselines"] = job.stats["baselines"] = compare(opened, mindrecord, rows, found)
     return report

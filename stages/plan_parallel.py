@@ -92,7 +92,7 @@ def run(job: Job[PlanParallelConfig]) -> None:
     job.stats["best: GiB"] = {name: round(value / GIB, 2) for name, value in best.memory.items().items()}
     job.stats["best: seconds of a step"] = {name: round(value, 4) for name, value in best.time.items().items()}
     job.stats["best: days"] = _days(expectation)
-    job.note(f"best of {result.considered} layouts ({result.too_big} do not fit): {best.layout}")
+    job.note(f"best of {result.considered:,} layouts ({result.too_big:,} do not fit): {best.layout}")
     days = job.stats["best: days"]
     job.note(
         f"{best.time.total:.2f} s a step, {best.tokens_per_second:,.0f} tokens/s/device, MFU {best.mfu:.1%}; days: theory {days['theory']},"

@@ -135,7 +135,10 @@ def evaluate_both(job: Job[QuantizeConfig], mindrecord: Artifact, shape: ModelCo
             load_weights(network, weights)
             total = measure(scorer, validation.rows, validation.segments, batch_size=job.config.batch_size, advance=bar.advance).total
             lines.append({"weights": label, "perplexity": round(total.perplexity, 6), "bits_per_byte": round(total.bits_per_byte, 6), "tokens": total.tokens})
-    job.note(", ".join(f"{name} {lines[0][name]:.4f} -> {lines[1][name]:.4f}" for name in ("perplexity", "bits_per_byte")))
+    before, after = lines
+    job.note(
+        f"perplexity {before['perplexity']:,.2f} -> {after['perplexity']:,.2f}, bits per byte {before['bits_per_byte']:.4f} -> {after['bits_per_byte']:.4f}"
+    )
     return lines
 
 

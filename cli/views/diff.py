@@ -10,6 +10,7 @@ from mspt.cli.commands import Context
 from mspt.cli.views.excerpt import excerpt
 from mspt.cli.views.render import heading, number, percent, present, redacted, table, terminal, text
 from mspt.cli.views.sample import plain_row
+from mspt.cli.views.statistics import record_names
 from mspt.cli.views.verdicts import CHANGES, Change, compare, examples
 from mspt.cli.views.workspace import locate
 from mspt.core.artifact import Artifact
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 MAX_STATISTICS = 30  # lines; -v and --json give all
 EXAMPLE_CHARACTERS = 400
+MAX_CHANGE = 10  # times the old value: beyond it a percentage says nothing
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,11 @@ class Line:
 
 
 def leaves(value: Any, prefix: str = "") -> dict[str, Any]:
-    """Nested statistics as {"sources / zh / documents": 12}; records of a list count by their position."""
+    """Nested statistics as {"sources / zh / documents": 12}; a record of a list is called by its first value, where that is a text."""
     if isinstance(value, Mapping):
         items = [(str(name), inner) for name, inner in value.items()]
     elif isinstance(value, list | tuple):
-        items = [(str(i + 1), inner) for i, inner in enumerate(value)]
+        items = list(zip(record_names(value), value, strict=True))
     else:
         return {prefix: value}
     found: dict[str, Any] = {}
@@ -104,7 +106,9 @@ def _numbers(a: Artifact, b: Artifact, lines: Sequence[Line], what: str) -> Rend
         if all(isinstance(v, int | float) and not isinstance(v, bool) for v in (line.old, line.new)):
             change = line.new - line.old
             sign = "+" if change > 0 else "-"
-            difference = f"{sign}{number(abs(change), line.name)}" + (f" ({sign}{percent(abs(change / line.old))})" if line.old else "")
+            difference = f"{sign}{number(abs(change), line.name)}" + (
+                f" ({sign}{percent(abs(change / line.old))})" if 0 < abs(change) < MAX_CHANGE * abs(line.old) else ""
+            )
         rows.append([line.name, *(_cell(v, line.name) for v in (line.old, line.new)), difference])
     return table([what, a.ref, b.ref, "difference"], rows, right=[a.ref, b.ref, "difference"], fold=[what])
 

@@ -183,7 +183,7 @@ def number(value: Any, name: str = "") -> str:
         return quantity(value, "B")
     if unit == "seconds" and value >= 0:
         return duration(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if abs(value) >= 100_000 else f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def unit_of(name: str) -> str:

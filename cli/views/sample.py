@@ -81,7 +81,7 @@ def _facts(row: Mapping[str, Any], where: Expression | None) -> list[str]:
         said.append(f"{number(row['value'])}" + (f" (limit {number(limit)})" if limit is not None else ""))
     if row.get("detail"):
         said.append(redacted(row["detail"]))
-    if row.get("start") is not None and row.get("end") is not None:
+    if row.get("start") is not None and (row.get("end") or 0) > row["start"]:  # empty where the whole document was rejected
         said.append(f"characters {row['start']:,} to {row['end']:,}")
     named = where.columns if where is not None else ()
     said += [

@@ -74,8 +74,9 @@ def _cost_lines(entry: Entry) -> list[tuple[str, Any]]:
         took = f", took {duration(info['seconds'])}" if "seconds" in info else ""
         lines.append(("started", f"{info['started']} ({age(entry.changed)} ago{took})"))
     if info.get("peak_rss_bytes"):
-        main, child = (quantity(info["peak_rss_bytes"][part], "B") for part in ("main", "largest_child"))
-        lines.append(("peak memory", f"{main} in the main process, {child} in the largest worker"))
+        main, child = (info["peak_rss_bytes"][part] for part in ("main", "largest_child"))
+        workers = f", {quantity(child, 'B')} in the largest worker" if child else ""
+        lines.append(("peak memory", f"{quantity(main, 'B')} in the main process{workers}"))
     if info.get("host"):
         host, version = info["host"], info.get("mspt", {})
         lines.append(

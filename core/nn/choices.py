@@ -100,8 +100,10 @@ def _question(line: str, where: str) -> Question:
     try:
         found = json.loads(line)
         question = Question(str(found["id"]), found["query"], tuple(found["choices"]), found["gold"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{where}: {type(error).__name__}: {error}", f"expected {_EXPECTED}") from error
+    except KeyError as error:
+        raise InputError(f"{where}: there is no {error}", f"expected {_EXPECTED}") from error
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{where}: {error}", f"expected {_EXPECTED}") from error
     texts = (question.query, *question.choices)
     if not all(isinstance(text, str) for text in texts) or len(question.choices) < 2 or "" in question.choices:
         raise InputError(f"{where}: query and choices must be texts, at least two choices, none empty", f"expected {_EXPECTED}")

@@ -73,6 +73,10 @@ class Verdict:
     judged: bool
     passed: bool
 
+    def report(self) -> dict[str, Any]:
+        """`passed` is None where nothing was judged: that holds nothing up, and proves nothing."""
+        return asdict(self) | {"passed": self.passed if self.judged else None}
+
 
 @dataclass
 class GateReport:
@@ -100,7 +104,7 @@ class GateReport:
         return {
             "passed": self.passed,
             "limit": MAX_WITHOUT_PIECE,
-            "verdicts": [asdict(verdict) for verdict in self.verdicts],
+            "verdicts": [verdict.report() for verdict in self.verdicts],
             "languages": {name: measure.report() for name, measure in self.by_language().items()},
             "sources": {name: measure.report() for name, measure in self.by_source().items()},
         }
