@@ -42,7 +42,10 @@ class Step:
 def read_chain(settings: Settings) -> list[Step]:
     """The steps of [run], each checked: the stage exists, its table is valid, no table is unused by mistake."""
     if not settings.steps:
-        raise MsptError(f"there is no chain in {settings.where}", 'add [run] steps = ["clean", "dedup", ...]; docs/configuration.md shows a whole one')
+        raise MsptError(
+            f"there is no chain in {settings.where}" if settings.path is not None else "there is no mspt.toml here, and no --config names one",
+            'add [run] steps = ["clean", "dedup", ...]; docs/configuration.md shows a whole one',
+        )
     known = {stage.name for stage in discover()}
     for table in settings.tables:
         if table not in known | {"run"} and "stage" not in settings.tables[table]:

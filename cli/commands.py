@@ -16,7 +16,7 @@ from mspt.cli.console import Console, duration, help_text, quantity
 from mspt.core.config import FieldSpec, Settings, build_config, field_specs, load_settings
 from mspt.core.errors import MsptError
 from mspt.core.raw import RawPath
-from mspt.core.stage import Files, Paths, Read, Stage, discover
+from mspt.core.stage import Files, Paths, Read, Stage, discover, find
 from mspt.core.store import Store
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -241,7 +241,7 @@ def print_outcome(shared: Context, stage: Stage, outcome: Any) -> None:
         return
     lines = [describe_counts(counts)] if counts else []
     size = quantity(sum(f.bytes for f in artifact.files.values()), "B")
-    following = f"   next: mspt {shlex.quote(stage.next)}" if stage.next else ""
+    following = f"   next: {next_command(stage, artifact.name)}" if stage.next else ""
     lines.append(f"{artifact.ref} in {duration(outcome.seconds)}, {size}: {artifact.root}{following}")
     forecast = artifact.manifest.get("forecast")
     if forecast:
@@ -251,6 +251,13 @@ def print_outcome(shared: Context, stage: Stage, outcome: Any) -> None:
             f"use it by its full reference {artifact.ref}"
         )
     shared.console.result("\n".join(lines), value)
+
+
+def next_command(stage: Stage, name: str) -> str:
+    """What usually follows, with the flag that makes it read `name` where it would read another line of work."""
+    reads = find(stage.next).artifacts if stage.next != "generate" else {"model": Read("model", producer="train", also=("quantised-model",))}
+    flags = [f"--{flag.replace('_', '-')}" for flag, read in reads.items() if stage.writes in (read.kind, *read.also) and read.producer != name]
+    return shlex.join(["mspt", stage.next, *([flags[0], name] if flags else [])])
 
 
 def describe_counts(counts: Mapping[str, Any]) -> str:

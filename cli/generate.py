@@ -71,7 +71,7 @@ def run_generate(shared: Context, prompts: list[str], reference: str | None, max
     found = []
     for number, prompt in enumerate(prompts):
         made = continue_one(generator, prompt, number, max_tokens, sampling, silent=shared.console.json)
-        rate = f", {made.tokens_per_second:.0f} tokens/s" if made.tokens_per_second else ""
+        rate = f", {made.tokens_per_second:.0f} tokens/s after the first" if made.tokens_per_second else ""
         shared.console.note(f"{made.tokens} tokens in {made.seconds:.1f} s{rate}; ended by {made.stop}")
         found.append(made)
     if shared.console.json:

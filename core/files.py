@@ -111,6 +111,8 @@ def is_machine_fault(error: BaseException) -> bool:
 
 
 def machine_fault(error: OSError) -> MachineError:
+    if is_disk_full(error):
+        return MachineError(f"{error.filename or 'a disk'}: {error.strerror}", "free some space (`mspt gc` lists what can go) and run the same command again")
     return MachineError(f"{error.filename or 'a file'}: {error.strerror}", "once that is repaired run the same command again: what was finished is kept")
 
 

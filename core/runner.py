@@ -89,6 +89,11 @@ class Plan:
         return fingerprint(self.stage.name, self.stage.revision, self.identity, parts, self.libraries)
 
     @property
+    def sampled(self) -> bool:
+        """Whether it works on a sample, its own or that of an input: such a version never becomes `latest`."""
+        return getattr(self.request.config, "sample", None) is not None or any(a.manifest.get("sampled") for a in self.inputs.values())
+
+    @property
     def key(self) -> str:
         """The fingerprint without the raw files: what a partial clean is matched by."""
         return fingerprint(self.stage.name, self.stage.revision, self.identity, self.input_parts, self.libraries)
@@ -177,15 +182,11 @@ def run_stage(store: Store, stage: Stage, request: Request, reporter: Reporter) 
     with Lock(store.workspace / request.name / ".lock", list(request.argv), request.take_lock):
         answer = find_finished(store, plan)
         if answer is not None:
-            if not _is_sample(request.config):
+            if not plan.sampled:
                 store.point_latest(request.name, answer.version)
             return Outcome(answer, "up-to-date")
         partial, resuming = open_partial(store, plan, reporter)
         return build(store, plan, partial, resuming, reporter)
-
-
-def _is_sample(config: Any) -> bool:
-    return getattr(config, "sample", None) is not None
 
 
 def find_finished(store: Store, plan: Plan) -> Artifact | None:
@@ -371,6 +372,7 @@ def manifest(plan: Plan, job: Job[Any], started: float) -> dict[str, Any]:
         "counts": job.counts.plain() if job.counts else None,
         "stats": job.stats,
         "stopped": job.stopped,
+        "sampled": plan.sampled,
         "argv": list(plan.request.argv),
     }
     if plan.stage.paths:
@@ -411,6 +413,6 @@ def _publish(store: Store, plan: Plan, partial: Partial) -> Artifact:
     fsync_directory(root.parent)
     manifest_ = artifacts.read_manifest(root)
     assert manifest_ is not None
-    if not _is_sample(plan.request.config):
+    if not plan.sampled:
         store.point_latest(plan.request.name, partial.version)
     return Artifact(root, manifest_)

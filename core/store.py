@@ -118,7 +118,7 @@ class Store:
 
     def _version(self, name: str, version: str) -> Artifact:
         if version in ("", "latest"):
-            found = self.latest(name) or next(reversed([a for a in self.versions(name) if not a.config.get("sample")]), None)
+            found = self.latest(name) or next(reversed([a for a in self.versions(name) if not a.manifest.get("sampled")]), None)
         else:
             found = next((a for a in self.versions(name) if f"v{a.version}" == version), None)
         if found is None:

@@ -41,7 +41,8 @@ def run_training(store: Store, stage: Stage, request: Request, reporter: Reporte
     with Lock(store.workspace / request.name / ".lock", list(request.argv), request.take_lock):
         version, changes, continues = choose_version(store, plan, reporter)
         if version.is_finished:
-            store.point_latest(request.name, version.version)
+            if not plan.sampled:
+                store.point_latest(request.name, version.version)
             return Outcome(version, "up-to-date")
         return _train(store, plan, version, changes, continues, reporter)
 
@@ -142,6 +143,7 @@ def _create(store: Store, plan: Plan) -> Artifact:
         "libraries": dict(plan.libraries),
         "in_force": wanted_identity(plan),
         "accepted": [],
+        "sampled": plan.sampled,
         "argv": list(plan.request.argv),
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
     }
@@ -192,7 +194,8 @@ def _train(store: Store, plan: Plan, run: Artifact, changes: list[dict[str, Any]
     _write_run(root, value)
     for change in accepted:
         append_event(root, "accepted", **change)
-    store.point_latest(plan.request.name, run.version)
+    if not plan.sampled:
+        store.point_latest(plan.request.name, run.version)
     job: Job[Any] = Job(
         stage=plan.stage.name,
         name=plan.request.name,

@@ -9,6 +9,7 @@ import sys
 from dataclasses import MISSING
 from pathlib import Path
 
+from mspt.cli.app import build_app
 from mspt.cli.commands import metavar_of, show_default
 from mspt.core.config import FieldSpec, field_specs
 from mspt.core.stage import Files, Paths, Read, Stage, discover
@@ -32,7 +33,9 @@ def input_row(name: str, read: Read | Paths | Files) -> str:
 
 
 def setting_row(spec: FieldSpec) -> str:
-    default = "" if spec.default is MISSING else "off" if spec.default is None else f"`{show_default(spec)}`" if spec.default not in ("", ()) else ""
+    default = "off" if spec.default is None and "default" not in spec.setting.help else ""
+    if spec.default not in (None, MISSING, "", ()):
+        default = f"`{show_default(spec)}`"
     choices = f" One of {', '.join(f'`{c}`' for c in spec.choices)}." if spec.choices else ""
     flag = f"`{spec.flag}`, `--no-{spec.flag[2:]}`" if spec.is_bool else f"`{spec.flag} {escape(metavar_of(spec))}`"
     return f"| {flag} | {escape(spec.setting.help)}.{choices}{' Runtime.' if spec.setting.runtime else ''} | {escape(default)} |"
@@ -56,7 +59,28 @@ def page() -> str:
         "stage's table in `mspt.toml`. A runtime setting never changes what is written.",
         "",
     ]
-    return "\n".join([*head, *(stage_section(stage) for stage in discover())])
+    return "\n".join([*head, *(stage_section(stage) for stage in discover()), *other_commands()])
+
+
+def other_commands() -> list[str]:
+    """The commands that are no stage, the global options and the exit codes."""
+    stages = {stage.name for stage in discover()}
+    commands = [(str(info.name), escape(str(info.short_help))) for info in build_app().registered_commands if info.name not in stages]
+    return [
+        "## Other commands",
+        "",
+        "`mspt NAME --help` says more. Everywhere: `--workspace DIR`, `--config FILE`, `--json` (one object on stdout), `-q`, `-v`.",
+        "",
+        "| command | what |",
+        "|---|---|",
+        *(f"| `mspt {name}` | {summary} |" for name, summary in commands),
+        "",
+        "## Exit codes",
+        "",
+        "0: done, or up to date. 2: a wrong flag, setting or reference. 3: the input data cannot be used. 4: the machine (disk full, missing library).",
+        "5: a check said no (gate, parity, verify). 6: another process works on the same name. 130, 143: stopped; the same command goes on.",
+        "",
+    ]
 
 
 def main() -> None:

@@ -214,4 +214,5 @@ STAGE = Stage(
         "model": Read("model", producer="train"),
         "evaluation": Read("evaluation", producer="eval", optional=True, automatic=False, help="an evaluation of this model, for the model card"),
     },
+    next="quantize",
 )

@@ -21,7 +21,7 @@ from mspt.core.stage import Files, Job, Read, Stage
 
 if TYPE_CHECKING:
     from mspt.core.artifact import Artifact
-    from mspt.core.nn.choices import Verdict
+    from mspt.core.nn.choices import Question, Verdict
     from mspt.core.nn.evaluate import Evaluation, RowScorer, Score
     from mspt.core.nn.open_model import OpenModel
     from mspt.core.nn.reader import PackedRows
@@ -38,6 +38,7 @@ class EvalConfig:
 
 
 def run(job: Job[EvalConfig]) -> None:
+    from mspt.core.nn.choices import read_questions
     from mspt.core.nn.evaluate import RowScorer
     from mspt.core.nn.open_model import check_same_tokenizer, open_model
     from mspt.core.nn.runtime import machine_facts
@@ -46,6 +47,7 @@ def run(job: Job[EvalConfig]) -> None:
     mindrecord = job.inputs.get("mindrecord") if job.config.validation else None
     if mindrecord is None and not tasks:
         raise MsptError("eval needs validation rows or tasks, and there are none", "give --mindrecord REF, --tasks FILE, or both")
+    questions = {name: read_questions(path) for name, path in tasks.items()}
     if mindrecord is not None:
         check_same_tokenizer(model.directory, mindrecord.digest("tokenizer"), model.ref, mindrecord.ref)
     opened = open_model(model.directory)
@@ -53,8 +55,8 @@ def run(job: Job[EvalConfig]) -> None:
     report: dict[str, Any] = {"machine": machine_facts()}
     if mindrecord is not None:
         report |= evaluate_rows(job, opened, scorer, mindrecord)
-    if tasks:
-        report["tasks"] = {name: evaluate_task(job, opened, scorer, name, path) for name, path in tasks.items()}
+    if questions:
+        report["tasks"] = {name: evaluate_task(job, opened, scorer, name, asked) for name, asked in questions.items()}
         job.stats["tasks"] = [{"task": name, **figures} for name, figures in report["tasks"].items()]
     job.write_json("evaluation.json", report)
 
@@ -142,11 +144,10 @@ def compare(opened: OpenModel, mindrecord: Artifact, rows: PackedRows, found: Ev
 # --- tasks -------------------------------------------------------------------------------------------------------------
 
 
-def evaluate_task(job: Job[EvalConfig], opened: OpenModel, scorer: RowScorer, name: str, path: Path) -> dict[str, Any]:
+def evaluate_task(job: Job[EvalConfig], opened: OpenModel, scorer: RowScorer, name: str, questions: list[Question]) -> dict[str, Any]:
     """Accuracies of one task; its predictions go to tasks/NAME.jsonl."""
-    from mspt.core.nn.choices import judge, read_questions, summarise
+    from mspt.core.nn.choices import judge, summarise
 
-    questions = read_questions(path)
     with job.progress(f"task {name}", total=sum(len(question.choices) for question in questions)) as bar:
         verdicts = judge(
             scorer,
@@ -182,4 +183,5 @@ STAGE = Stage(
         "mindrecord": Read("mindrecord", producer="pack-mindrecord", optional=True, help="its validation rows are evaluated"),
         "tasks": Files("multiple-choice questions in JSONL; may repeat", optional=True, many=True),
     },
+    next="convert-hf",
 )

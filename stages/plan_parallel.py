@@ -95,8 +95,8 @@ def run(job: Job[PlanParallelConfig]) -> None:
     job.note(f"best of {result.considered:,} layouts ({result.too_big:,} do not fit): {best.layout}")
     days = job.stats["best: days"]
     job.note(
-        f"{best.time.total:.2f} s a step, {best.tokens_per_second:,.0f} tokens/s/device, MFU {best.mfu:.1%}; days: theory {days['theory']},"
-        f" x 1.3 {days['theory x 1.3']}, itemised {days['itemised']}"
+        f"{best.time.total:.2f} s a step, {best.tokens_per_second:,.0f} tokens/s/device, MFU {best.mfu:.1%}; "
+        f"days for {tokens / 1e9:,.3g} B tokens: theory {days['theory']}, x 1.3 {days['theory x 1.3']}, itemised {days['itemised']}"
     )
 
 

@@ -152,4 +152,5 @@ STAGE = Stage(
         "model": Read("model", producer="train"),
         "mindrecord": Read("mindrecord", producer="pack-mindrecord", optional=True, help="its validation rows are evaluated before and after"),
     },
+    next="generate",
 )

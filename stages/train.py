@@ -271,14 +271,15 @@ def last_machine(directory: Path) -> dict[str, str] | None:
 class Watcher:
     """Tells the person and events.jsonl how the run goes."""
 
-    def __init__(self, job: Job[TrainConfig], check: InputCheck, bar: Bar) -> None:
+    def __init__(self, job: Job[TrainConfig], check: InputCheck, bar: Bar, first: int) -> None:
         self.job, self.check, self.bar = job, check, bar
+        self.first = first  # the first step of this process is always told: it says that training has begun, and where
 
     def step(self, metrics: StepMetrics) -> None:
         self.check.look()
         self.bar.advance(1)
         every = self.job.config.log_every
-        if every and metrics.step % every == 0:
+        if every and (metrics.step % every == 0 or metrics.step == self.first):
             self.job.note(
                 f"step {metrics.step:,}: loss {metrics.loss:.4f}, rate {metrics.lr:.2e}, gradient norm {metrics.grad_norm:.3f},"
                 f" {metrics.tokens_per_second:,.0f} tokens/s"
@@ -299,7 +300,7 @@ def train(job: Job[TrainConfig], trainer: Trainer, check: InputCheck) -> None:
     """Run to the end; the files must have proved whole by then."""
     with job.progress("steps", total=trainer.settings.schedule.steps) as bar:
         bar.advance(trainer.state.step)
-        trainer.run(Watcher(job, check, bar))
+        trainer.run(Watcher(job, check, bar, trainer.state.step + 1))
     check.finish()
 
 

@@ -50,7 +50,7 @@ class TrainTokenizerConfig(SampleSettings):
     held_out_share: Annotated[float, setting("share of the documents kept apart for measuring", ge=0, le=0.5)] = 0.05
     gate_languages: Annotated[tuple[str, ...], setting("languages that must pass the gate; zh stands for zh-Hans and zh-Hant", metavar="TAG")] = ("zh", "en")
     eos_token: Annotated[str | None, setting("with --from a tokenizer.json: the token that ends a document")] = None
-    force: Annotated[bool, setting("publish even if the gate is failed")] = False
+    force: Annotated[bool, setting("publish even if the gate is failed", runtime=True)] = False
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,13 @@ def statistics(stats: Mapping[str, Any], *, everything: bool = False) -> list[Re
     return _mapping("", stats, everything)
 
 
+def record_names(records: Sequence[Any]) -> list[str]:
+    """What the records of a list are called: by their first values, where those are texts and all differ, else by their positions."""
+    firsts = [next(iter(record.values()), None) if isinstance(record, Mapping) else None for record in records]
+    texts = [first for first in firsts if isinstance(first, str)]
+    return texts if len(set(texts)) == len(firsts) else [str(i + 1) for i in range(len(firsts))]
+
+
 def _is_scalar(value: Any) -> bool:
     return not isinstance(value, Mapping) and not (isinstance(value, list | tuple) and any(isinstance(v, Mapping | list | tuple) for v in value))
 
@@ -75,6 +82,7 @@ def _collection(title: str, leads: Sequence[str], rows: Sequence[Row], everythin
 
 def _flat(title: str, leads: Sequence[str], rows: Sequence[Row], keys: Sequence[Any], everything: bool) -> list[RenderableType]:
     """Records as rows where that fits the screen, else as columns, else one after another."""
+    keys = [key for key in keys if not all(names and record.get(key) == names[-1] for names, record in rows)] or keys  # a name is said once
     columns = [*leads, *map(_words, keys)]
     cells = [[*names, *(_cell(record[key], str(key)) if key in record else "" for key in keys)] for names, record in rows]
     numeric = [_words(key) for key in keys if all(isinstance(record.get(key), int | float | None) for _, record in rows)]
@@ -82,7 +90,12 @@ def _flat(title: str, leads: Sequence[str], rows: Sequence[Row], keys: Sequence[
     if _fits([max([MIN_CLIPPED if name in long else len(row[i]) for row in cells] + [len(w) for w in name.split()]) for i, name in enumerate(columns)]):
         shown = _first(cells, everything, len(columns))
         return [heading(title), table(columns, shown, right=numeric, fold=long if everything else (), clip=() if everything else long)]
-    names = [" / ".join(names) or str(i + 1) for i, (names, _) in enumerate(rows)]
+    called = record_names([record for _, record in rows])
+    names = [" / ".join(names) or name for (names, _), name in zip(rows, called, strict=True)]
+    if not leads and called[0] == next(iter(rows[0][1].values())):  # it is the name now
+        keys = keys[1:] or keys
+        rows = [(names, {key: record[key] for key in keys if key in record}) for names, record in rows]
+        cells = [[_cell(record[key], str(key)) if key in record else "" for key in keys] for _, record in rows]
     if _fits([max(len(_words(key)) for key in keys), *(max(len(cell) for cell in [name, *row[len(leads) :]]) for name, row in zip(names, cells, strict=True))]):
         turned = [[_words(key), *(row[len(leads) + i] for row in cells)] for i, key in enumerate(keys)]
         return [heading(title), table(["", *names], turned, right=names)]

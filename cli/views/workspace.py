@@ -54,7 +54,8 @@ class Entry:
 
     @property
     def sample(self) -> str | None:
-        return dict(self.info.get("config", {})).get("sample")
+        own = dict(self.info.get("config", {})).get("sample")
+        return own or ("of an input" if self.info.get("sampled") else None)
 
     @property
     def is_run(self) -> bool:

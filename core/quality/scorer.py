@@ -70,6 +70,17 @@ def train(examples: Path, model: Path, settings: TrainingSettings) -> None:
             verbose=0,
         )
         fitted.save_model(str(model))
+        _check_saved(fitted, model)
+
+
+def _check_saved(fitted: Any, model: Path) -> None:
+    """fastText writes to a full disk without a word, and reads what is cut off likewise. The output matrix stands last in the file."""
+    try:
+        whole = np.array_equal(fasttext.load_model(str(model)).get_output_matrix(), fitted.get_output_matrix())
+    except (ValueError, RuntimeError, MemoryError):
+        whole = False
+    if not whole:
+        raise MachineError(f"the scorer could not be written whole to {model.parent}", "is the disk full? free some space and run the same command again")
 
 
 @contextlib.contextmanager

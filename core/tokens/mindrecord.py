@@ -11,6 +11,7 @@ What the format asks of its writer (measured with MindSpore 2.10):
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -60,9 +61,14 @@ def write(path: Path, batches: Iterable[RowBatch], rows_per_file: int, row_token
     writer.set_page_size(page_bytes(row_bytes(row_tokens, max_documents), rows_per_file))
     shapes = dict(zip(COLUMNS, (row_tokens, row_tokens, max_documents), strict=True))
     writer.add_schema({name: {"type": "int32", "shape": [shapes[name]]} for name in COLUMNS}, "packed rows")
-    for batch in batches:
-        writer.write_raw_data([{name: getattr(batch, name)[i] for name in COLUMNS} for i in range(len(batch))])
-    writer.commit()
+    try:
+        for batch in batches:
+            writer.write_raw_data([{name: getattr(batch, name)[i] for name in COLUMNS} for i in range(len(batch))])
+        writer.commit()
+    except RuntimeError as error:
+        if "No free disk" in str(error) or "disk is full" in str(error):  # MindRecord's own words, and SQLite's
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
+        raise
     for new in (path, database(path)):
         new.chmod(path.parent.stat().st_mode & 0o666)  # MindSpore makes them 0600, whatever the umask
         fsync_file(new)

@@ -6,7 +6,7 @@ row for each part left out of a document that stays. The stats hold the funnel s
 and the ratio of bad lines.
 
 A plain text is one document; one larger than `max_document_bytes` becomes several (`#0`, `#1`, ...), cut at blank lines or line ends. A record of JSONL is
-`#` and its line, a page `#0`: `crawl.tar!/b.zip!/c.html#0`.
+`#` and its line, counted from 0, a page `#0`: `crawl.tar!/b.zip!/c.html#0`.
 """
 
 from __future__ import annotations
@@ -73,6 +73,8 @@ def run(job: Job[CleanConfig]) -> None:
     job.collect(results, "rejected-*.parquet", "rejected/rejected-{:05d}.parquet")
     job.collect(results, "removed-*.parquet", "removed/removed-{:05d}.parquet")
     report(job, results)
+    if job.counts is not None and job.counts.records_in and not job.counts.out:
+        job.warn(f"no document is left: mspt sample {job.name}@v{job.version} --rejected shows why")
 
 
 def instructions(config: CleanConfig, num_files: int) -> Instructions:

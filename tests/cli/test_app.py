@@ -14,7 +14,8 @@ from unittest.mock import Mock
 import pytest
 
 from mspt.cli.app import RESUME, Terminated, hoist_globals, main
-from mspt.core.stage import discover
+from mspt.cli.commands import next_command
+from mspt.core.stage import discover, find
 
 
 def call(capsys, *arguments: str) -> tuple[int, str, str]:
@@ -75,6 +76,17 @@ def test_unknown_table_and_setting_are_found_before_work(capsys, tmp_path):
     config.write_text('[run]\nsteps = ["dedup"]\n[dedupp]\nthreshold = 0.7\n')
     code, _, err = call(capsys, "--config", str(config), "run")
     assert (code, "did you mean `dedup`?" in err) == (2, True)
+
+
+def test_without_arguments_there_is_help(capsys):
+    code, out, err = call(capsys)
+    assert (code, err) == (0, "")
+    assert "train-tokenizer" in out
+
+
+def test_what_follows_reads_this_line_of_work():
+    said = [next_command(find(stage), name) for stage, name in (("clean", "clean"), ("train-tokenizer", "big"), ("import-hf", "import-hf"), ("eval", "eval"))]
+    assert said == ["mspt dedup", "mspt tokenize --tokenizer big", "mspt generate --model import-hf", "mspt convert-hf"]
 
 
 def test_module_and_script_are_the_same_command():

@@ -134,3 +134,4 @@ def test_where_two_texts_differ(old, new, spans):
 
 def test_nested_statistics_are_compared_leaf_by_leaf():
     assert leaves(json.loads('{"a": {"b": 1, "c": [2, {"d": 3}]}, "e": null}')) == {"a / b": 1, "a / c / 1": 2, "a / c / 2 / d": 3, "e": None}
+    assert leaves({"steps": [{"step": "read", "in": 9}, {"step": "rules", "in": 8}]})["steps / rules / in"] == 8

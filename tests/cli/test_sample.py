@@ -74,6 +74,13 @@ def test_removed_parts_say_where_they_stood(capsys, workspace):
     assert ">>>" not in out  # the part is all there is: nothing to point at in it
 
 
+def test_a_whole_document_that_was_rejected_names_no_characters(capsys, workspace):
+    shelf(workspace)
+    _, out, _ = look(capsys, workspace, "sample", "shelf", "--rejected")
+    assert "(limit 10)" in out
+    assert " to " not in out
+
+
 def test_an_unfinished_version_stopped_by_max_rejected_can_be_looked_at(capsys, workspace):
     with pytest.raises(InputError) as error:
         shelf(workspace, max_rejected=0.01)

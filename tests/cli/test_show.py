@@ -181,6 +181,14 @@ def test_nested_statistics_become_tables():
     assert "nothing: nothing" in lines
 
 
+def test_records_that_do_not_fit_as_rows_are_called_by_their_first_texts(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    stats = {"tasks": [{"task": "sky", **{f"figure_{i}": 1000.0 + i for i in range(6)}}], "mixture": {"books": {"source": "books", "documents": 7}}}
+    lines = [line.split() for line in printed(*statistics(stats), width=40).splitlines() if line.strip()]
+    assert lines[:4] == [["tasks"], ["sky"], lines[2], ["figure", "0", "1,000"]]
+    assert ["books", "7"] in lines  # and a name is said once
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -228,11 +236,12 @@ def test_numbers_say_their_unit():
             ("share", 0.5),
             ("documents", 1234),
             ("loss", 1.23456),
+            ("perplexity", 4194.9),
             ("ratio", 3.0),
             ("ok", True),
         )
     ]
-    assert said == ["1.5 kB", "1 min 15 s", "0.03%", "50.0%", "1,234", "1.235", "3", "yes"]
+    assert said == ["1.5 kB", "1 min 15 s", "0.03%", "50.0%", "1,234", "1.235", "4,195", "3", "yes"]
 
 
 def test_markup_in_tables_stays_text():

@@ -66,8 +66,6 @@ def test_memory_bounds_the_workers_and_changes_no_byte(workspace, tmp_path):
         seen.append(job.workers)
         TOY.run(job)
 
-    from dataclasses import replace
-
     small = workspace.run(replace(TOY, run=watch), {"workers": 8, "memory": "2GiB"}, paths=[raw])
     large = workspace.run(replace(TOY, run=watch), {"workers": 3, "memory": "64GiB"}, paths=[raw], name="large")
     assert seen == [2, 3]
@@ -240,6 +238,11 @@ def test_sample_is_deterministic_never_latest_and_extrapolates(workspace, tmp_pa
     assert 18 <= rows <= 58  # 360 live documents, 10 % of them: 36 +- 4 standard deviations of a binomial
     assert not (workspace.path / "judge" / "latest").exists()
     assert sample.manifest["forecast"]["share"] == 0.1
+    child = workspace.run(replace(JUDGE, name="child", reads={"docs": replace(JUDGE.reads["docs"], producer="judge")}), references={"docs": sample.ref})
+    assert child.manifest["sampled"]  # what is made of a sample is one itself
+    assert not (workspace.path / "child" / "latest").exists()
+    with pytest.raises(MsptError, match="there is no child@latest"):
+        workspace.store.resolve("child")
     again = workspace.run(JUDGE, {"sample": "50"})
     assert sum(r.rows or 0 for n, r in again.files.items() if n.startswith("docs-")) == 50
 

@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mspt.core.errors import InputError
+from mspt.core.errors import InputError, MachineError
 from mspt.core.quality.examples import ExampleSettings, make_examples
-from mspt.core.quality.scorer import DESCRIPTION, GOOD, MODEL, Description, Scorer, TrainingSettings, auc, train, write_examples
+from mspt.core.quality.scorer import BAD, DESCRIPTION, GOOD, MODEL, Description, Scorer, TrainingSettings, auc, train, write_examples
+from support.disks import small_disk
 from support.prose import prose
 
 SMALL = TrainingSettings(buckets=1 << 12, epochs=20)
@@ -86,3 +87,10 @@ def test_auc_by_hand():
     good, bad = np.array([0.9, 0.5, 0.5], np.float32), np.array([0.5, 0.1], np.float32)
     assert auc(good, bad) == (2 + 1.5 + 1.5) / 6  # 0.9 beats both, each 0.5 ties one and beats one
     assert math.isnan(auc(good, bad[:0]))
+
+
+def test_a_scorer_cut_off_by_a_full_disk_is_not_taken_for_one(tmp_path):
+    """fastText says nothing, neither when it writes nor when it reads."""
+    write_examples(tmp_path / "examples", [(GOOD, "a b c"), (BAD, "c b a")] * 10)
+    with small_disk(tmp_path / "disk", "128k") as disk, pytest.raises(MachineError, match="could not be written whole"):
+        train(tmp_path / "examples", disk / MODEL, SMALL)  # 2^12 buckets of 8 floats: 128 KiB and a little

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from mspt.core.errors import InputError
 from mspt.core.tokens import mindrecord
 from mspt.core.tokens.rows import RowBatch
+from support.disks import small_disk
 
 S, D = 32, 4
 
@@ -105,3 +107,9 @@ def test_a_moved_folder_is_read_a_renamed_file_is_refused(tmp_path: Path, files:
         list(mindrecord.read([moved / "other.mindrecord"]))
     with pytest.raises(InputError, match="missing"):
         list(mindrecord.read([moved / "gone.mindrecord"]))
+
+
+def test_a_full_disk_is_said_as_the_system_says_it(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "64k") as disk, pytest.raises(OSError, match="No space left") as caught:
+        mindrecord.write(disk / "rows.mindrecord", [batch(0, 4)], 4, S, D)
+    assert caught.value.errno == errno.ENOSPC
