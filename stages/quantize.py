@@ -135,10 +135,8 @@ def evaluate_both(job: Job[QuantizeConfig], mindrecord: Artifact, shape: ModelCo
             load_weights(network, weights)
             total = measure(scorer, validation.rows, validation.segments, batch_size=job.config.batch_size, advance=bar.advance).total
             lines.append({"weights": label, "perplexity": round(total.perplexity, 6), "bits_per_byte": round(total.bits_per_byte, 6), "tokens": total.tokens})
-    before, after = lines
-    job.note(
-        f"perplexity {before['perplexity']:,.2f} -> {after['perplexity']:,.2f}, bits per byte {before['bits_per_byte']:.4f} -> {after['bits_per_byte']:.4f}"
-    )
+    was, now = lines
+    job.note(f"perplexity {was['perplexity']:,.2f} -> {now['perplexity']:,.2f}, bits per byte {was['bits_per_byte']:.4f} -> {now['bits_per_byte']:.4f}")
     return lines
 
 
