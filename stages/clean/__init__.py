@@ -103,6 +103,7 @@ def instructions(config: CleanConfig, num_files: int) -> Instructions:
         ),
         share=float(config.sample[:-1]) / 100 if config.sample and is_share else 1.0,
         quota=math.ceil(int(config.sample) / num_files) if config.sample and not is_share else None,
+        file_share=min(1.0, int(config.sample) / num_files) if config.sample and not is_share else 1.0,
     )
 
 

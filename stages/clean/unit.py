@@ -25,13 +25,15 @@ BAD_LINES = ("bad-line", "line-too-long")
 
 @dataclass(frozen=True)
 class Instructions:
-    """What every unit does. share: of the records (by the hash of their id); quota: records of each file that a sample of N documents takes."""
+    """What every unit does. share: of the records (by the hash of their id); quota: records of each file that a sample of N documents takes, and
+    file_share: of which files, by the hash of their path."""
 
     options: Options
     limits: containers.Limits
     recipe: Recipe
     share: float = 1.0
     quota: int | None = None
+    file_share: float = 1.0
 
 
 def clean_unit(payload: tuple[Instructions, Sequence[RawFile]], out: UnitOutput) -> dict[str, Any]:
@@ -96,7 +98,8 @@ class Cleaner:
         """One raw file with all that lies in it; every record of it ends in a row of docs or rejected."""
         stream = open_raw(Path(file.location))
         assert stream.origin is not None
-        raw, reported, left = stream.origin, 0, self.instructions.quota
+        chosen = self.instructions.file_share >= 1 or position(document_id(file.source, file.path)) < self.instructions.file_share
+        raw, reported, left = stream.origin, 0, self.instructions.quota if chosen else 0
         with raw:
             for found in self._found(stream, file):
                 if left == 0:

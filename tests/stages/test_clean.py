@@ -154,6 +154,18 @@ def test_a_sample_of_so_many_is_taken_anew_when_files_are_added(tmp_path, worksp
     assert [row["ref"] for row in rows(both, "docs-*.parquet")] == [f"{name}#{i}" for name in "ab" for i in range(4)]
 
 
+def test_a_sample_smaller_than_the_number_of_files_chooses_files(tmp_path, workspace, inline):
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(300):
+        (folder / f"{number:03d}.txt").write_text(f"{CHINESE}{number}", encoding="utf-8")
+    sample = workspace.run("clean", {"sample": "60"}, paths=[folder])
+    taken = rows(sample, "docs-*.parquet")
+    assert 32 <= len(taken) <= 88  # 60 +- 4 standard deviations of a binomial (300, .2)
+    assert len(rows(sample, "inputs.parquet")) == 300
+    assert workspace.outcome("clean", {"sample": "60"}, paths=[folder]).status == "up-to-date"
+
+
 def test_a_document_that_is_stopped_has_a_row_and_the_others_stay(raw, workspace, inline, monkeypatch):
     def guard(out, index, function, record, recipe):
         if record.ref == "records.txt#0":
