@@ -62,11 +62,11 @@ class TrainConfig:
     warmup: Annotated[int | None, setting("steps of warm-up; default 2 % of the run", ge=0)] = None
     floor: Annotated[float, setting("last rate as a share of the peak", ge=0, le=1)] = 0.1
     decay_steps: Annotated[int | None, setting("wsd: steps of the fall at the end; default 20 % of the run", ge=1)] = None
-    weight_decay: Annotated[float, setting("of matrices; norms and embeddings have none", ge=0)] = 0.1
-    beta1: Annotated[float, setting("AdamW: memory of the mean", ge=0, lt=1)] = 0.9
-    beta2: Annotated[float, setting("AdamW: memory of the squares", ge=0, lt=1)] = 0.95
+    weight_decay: Annotated[float, setting("AdamW weight decay of matrices; norms and embeddings have none", ge=0)] = 0.1
+    beta1: Annotated[float, setting("AdamW beta1, decay of the first moment", ge=0, lt=1)] = 0.9
+    beta2: Annotated[float, setting("AdamW beta2, decay of the second moment", ge=0, lt=1)] = 0.95
     clip: Annotated[float, setting("largest gradient norm; 0: no clipping", ge=0)] = 1.0
-    precision: Annotated[Literal["float32", "float16"], setting("of products and activations; weights, moments and loss are float32")] = "float32"
+    precision: Annotated[Literal["float32", "float16"], setting("compute dtype of products and activations; weights, moments and loss are float32")] = "float32"
     seed: Annotated[int, setting("of the initial weights and of the order of rows", ge=0, lt=2**63)] = 0
     checkpoint_every: Annotated[int, setting("steps between checkpoints; 0: the last step only", ge=0)] = 500
     keep: Annotated[int, setting("last checkpoints that are kept, beside the best", ge=1)] = 3
@@ -326,7 +326,7 @@ def report(job: Job[TrainConfig], config: ModelConfig, trainer: Trainer) -> None
         "tokens": trainer.state.tokens,
         "epochs": round(trainer.state.rows / trainer.rows.num_rows, 3),
         "first_loss": steps[0]["loss"],
-        "last_loss": statistics.fmean(line["loss"] for line in steps[-LAST:]),
+        "mean_loss_of_last_steps": statistics.fmean(line["loss"] for line in steps[-LAST:]),
         "tokens_per_second": round(statistics.median(line["tokens_per_second"] for line in steps)),
         "skipped_steps": trainer.state.step - trainer.state.updates,
         "best_step": best_step(trainer.checkpoints),
