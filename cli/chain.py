@@ -25,10 +25,10 @@ import typer
 
 from mspt.cli.commands import Context, execute, input_names, print_outcome, stage_table
 from mspt.core.config import Settings, build_config, unknown_name
-from mspt.core.engine import die_with_parent, interrupts_held
 from mspt.core.errors import MachineError, MsptError
 from mspt.core.stage import Stage, discover, find
 from mspt.core.store import Store, check_name
+from mspt.core.worker import die_with_parent, interrupts_held
 
 
 @dataclass(frozen=True)

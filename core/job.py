@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from mspt.core import engine
 from mspt.core.artifact import Artifact, FileRecord
-from mspt.core.engine import Bar, Limits, Unit, UnitOutput, UnitResult
+from mspt.core.engine import Bar
 from mspt.core.errors import InputError, MachineError
 from mspt.core.files import atomic_path, link_or_copy
 from mspt.core.raw import RawFile, cut_units, unit_key
+from mspt.core.unit import Unit, UnitResult
+from mspt.core.worker import Limits, UnitOutput
 
 if TYPE_CHECKING:
     from mspt.core.shards import Docs

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from mspt.core.artifact import Artifact, FileRecord
-from mspt.core.engine import Unit, UnitResult, forget_unit, load_result, write_record
 from mspt.core.files import link_or_copy
 from mspt.core.raw import RawFile, rehash
+from mspt.core.unit import Unit, UnitResult, forget_unit, load_result, write_record
 
 
 def same_inputs(now: Sequence[RawFile], recorded: Mapping[tuple[str, str], RawFile]) -> bool:

@@ -18,10 +18,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from mspt.core.engine import DocumentStopped, Limits, Unit, UnitOutput, UnitResult
 from mspt.core.errors import MsptError
 from mspt.core.job import Job
 from mspt.core.raw import RawFile
+from mspt.core.unit import Unit, UnitResult
+from mspt.core.worker import DocumentStopped, Limits, UnitOutput
 
 __all__ = ["DocumentStopped", "Files", "Job", "Limits", "Paths", "RawFile", "Read", "Stage", "Unit", "UnitOutput", "UnitResult", "discover", "find"]
 

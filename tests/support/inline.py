@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from mspt.core import engine
-from mspt.core.engine import Unit, UnitOutput, UnitResult
+from mspt.core.unit import Unit, UnitResult
+from mspt.core.worker import UnitOutput
 
 
 def work_inline(monkeypatch: pytest.MonkeyPatch) -> None:
