@@ -133,8 +133,9 @@ def test_a_step_with_an_impossible_name_is_refused_before_the_chain_starts(capsy
 def test_control_c_on_a_terminal_gives_two_lines_and_no_traceback_of_a_worker(tmp_path):
     """It reaches every process of the group, here while the workers start."""
     (tmp_path / "raw").mkdir()
-    for number in range(8):
-        (tmp_path / "raw" / f"{number}.txt").write_text("A sentence that is long enough to stay. " * 5)
+    for name in "ab":  # seconds of work for each worker, so that the interrupt comes in the middle
+        records = (json.dumps({"text": f"Record {number} of {name} tells what was measured on day {number * 7}."}) for number in range(30_000))
+        (tmp_path / "raw" / f"{name}.jsonl").write_text("\n".join(records))
     command = [sys.executable, "-m", "mspt.cli", "--workspace", str(tmp_path / "w"), "clean", str(tmp_path / "raw"), "--workers", "2"]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     while run.poll() is None and not (tmp_path / "w" / "clean" / "v1.partial" / "units").exists():

@@ -18,8 +18,16 @@ GRAPH = {"config": {"hidden_size": 64}, "shape": (4, 128, 8), "precision": "floa
 def fresh_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if no graph had been compiled yet."""
     monkeypatch.setattr(module, "_used", [])
+    monkeypatch.setattr("sys.argv", [__file__])  # started from a script
     for name in (ENABLE, PATH):
         monkeypatch.delenv(name, raising=False)
+
+
+def test_it_stays_off_where_there_is_no_script_to_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["-c"])
+    with compile_cache(tmp_path, GRAPH) as filled:
+        assert not filled
+        assert ENABLE not in os.environ
 
 
 def test_any_change_of_the_graph_has_a_directory_of_its_own() -> None:
