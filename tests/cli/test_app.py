@@ -130,6 +130,11 @@ def test_a_step_with_an_impossible_name_is_refused_before_the_chain_starts(capsy
     assert (code, "`../x` cannot be the name" in err) == (2, True)
 
 
+def as_on_a_terminal() -> None:
+    """A shell starts background jobs with SIGINT ignored, and children inherit that: the tests may be such a job themselves."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_control_c_on_a_terminal_gives_two_lines_and_no_traceback_of_a_worker(tmp_path):
     """It reaches every process of the group, here while the workers start."""
     (tmp_path / "raw").mkdir()
@@ -137,7 +142,7 @@ def test_control_c_on_a_terminal_gives_two_lines_and_no_traceback_of_a_worker(tm
         records = (json.dumps({"text": f"Record {number} of {name} tells what was measured on day {number * 7}."}) for number in range(30_000))
         (tmp_path / "raw" / f"{name}.jsonl").write_text("\n".join(records))
     command = [sys.executable, "-m", "mspt.cli", "--workspace", str(tmp_path / "w"), "clean", str(tmp_path / "raw"), "--workers", "2"]
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=as_on_a_terminal)
     while run.poll() is None and not (tmp_path / "w" / "clean" / "v1.partial" / "units").exists():
         time.sleep(0.02)
     time.sleep(0.1)
