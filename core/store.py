@@ -8,6 +8,7 @@ train@v1/step-12000   a checkpoint of a training run; also /last and /best
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -18,12 +19,13 @@ from typing import Any
 
 from mspt.core.artifact import MANIFEST, Artifact, read_manifest
 from mspt.core.config import unknown_name
-from mspt.core.errors import MsptError
+from mspt.core.errors import CheckFailed, MsptError
 from mspt.core.files import fsync_directory, read_json, write_text
 
 PARTIAL = ".partial"
 PARTIAL_FILE = "partial.json"
 PINS = "pins.json"
+REMOVED_FILE = "removed.json"  # what stays of the highest version of a name that was removed, so that its number is not given again
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _VERSION = re.compile(r"v([1-9]\d*)(\.partial)?")
 
@@ -44,6 +46,15 @@ class Partial:
 
 
 @dataclass(frozen=True)
+class Damaged:
+    """A version whose manifest cannot be read, or that has none."""
+
+    root: Path
+    version: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class Store:
     """All artifacts below one workspace directory."""
 
@@ -61,13 +72,28 @@ class Store:
         return sorted((int(m[1]), m[2] is not None) for m in matches if m)
 
     def versions(self, name: str) -> list[Artifact]:
-        """Finished versions (and training runs) of a name, oldest first."""
+        """Finished versions (and training runs) of a name, oldest first. Damaged ones are not among them."""
         found = []
         for number, partial in self._numbers(self.workspace / name):
             root = self.workspace / name / f"v{number}"
-            manifest = None if partial else read_manifest(root)
-            if manifest is not None:
-                found.append(Artifact(root, manifest))
+            with contextlib.suppress(MsptError):
+                manifest = None if partial else read_manifest(root)
+                if manifest is not None:
+                    found.append(Artifact(root, manifest))
+        return found
+
+    def damaged(self, name: str) -> list[Damaged]:
+        """Versions that are there and cannot be read."""
+        found = []
+        for number, partial in self._numbers(self.workspace / name):
+            root = self.workspace / name / f"v{number}"
+            if partial or (root / REMOVED_FILE).is_file():
+                continue
+            try:
+                if read_manifest(root) is None:
+                    found.append(Damaged(root, number, f"it has no {MANIFEST}"))
+            except MsptError as error:
+                found.append(Damaged(root, number, error.message))
         return found
 
     def partials(self, name: str) -> list[Partial]:
@@ -121,6 +147,9 @@ class Store:
             found = self.latest(name) or next(reversed([a for a in self.versions(name) if not a.manifest.get("sampled")]), None)
         else:
             found = next((a for a in self.versions(name) if f"v{a.version}" == version), None)
+        broken = next((d for d in self.damaged(name) if f"v{d.version}" == version), None)
+        if found is None and broken is not None:
+            raise CheckFailed(f"{name}@{version} is damaged: {broken.reason}", f"restore it from a copy, or remove {broken.root}")
         if found is None:
             have = [f"{name}@v{a.version}" for a in self.versions(name)]
             partial = [f"v{p.version}{PARTIAL}" for p in self.partials(name)]

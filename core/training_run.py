@@ -21,7 +21,7 @@ from typing import Any
 
 from mspt.core.artifact import RUN, SCHEMA_VERSION, Artifact, read_manifest, write_manifest
 from mspt.core.config import as_plain
-from mspt.core.errors import MsptError
+from mspt.core.errors import CheckFailed, MsptError
 from mspt.core.files import disk_full, is_disk_full, link_or_copy, remove_temporaries, write_text
 from mspt.core.job import Job, Reporter
 from mspt.core.lock import Lock
@@ -68,6 +68,8 @@ def differences(run: Artifact, plan: Plan) -> list[dict[str, Any]]:
 def choose_version(store: Store, plan: Plan, reporter: Reporter) -> tuple[Artifact, list[dict[str, Any]], bool]:
     """(the version to run, accepted changes, whether it continues another version's last checkpoint)."""
     request = plan.request
+    for broken in store.damaged(request.name):  # else a run whose record is damaged would silently begin again
+        raise CheckFailed(f"{request.name}@v{broken.version} is damaged: {broken.reason}", f"restore it from a copy, or remove {broken.root}")
     runs = [v for v in store.versions(request.name) if v.stage == plan.stage.name]
     if request.resume:
         return _resume_named(store, plan, runs)

@@ -19,17 +19,16 @@ from mspt.cli.commands import Context
 from mspt.cli.console import quantity
 from mspt.cli.views.ls import describe_state
 from mspt.cli.views.render import age, present, table, text
-from mspt.cli.views.workspace import ABANDONED, RUNNING, Entry, Lineage, list_entries, lock_holder
+from mspt.cli.views.workspace import ABANDONED, DAMAGED, RUNNING, Entry, Lineage, list_entries, lock_holder
 from mspt.core.config import unknown_name
-from mspt.core.errors import Busy
+from mspt.core.errors import Busy, CheckFailed
 from mspt.core.files import fsync_directory, write_text
 from mspt.core.lock import Lock
-from mspt.core.store import Store
+from mspt.core.store import REMOVED_FILE, Store
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-REMOVED_FILE = "removed.json"  # what stays of the highest version of a name, so that its number is not given again
 GOING = ".going-"  # a version on its way out: whole names are never half removed
 
 
@@ -42,8 +41,10 @@ class Plan:
 
 
 def make_plan(store: Store, keep: int, names: Sequence[str] = ()) -> Plan:
-    """Decides over the whole workspace, then limits what goes to `names`."""
+    """Decides over the whole workspace, then limits what goes to `names`. CheckFailed while a version is damaged: nobody knows what it was made of."""
     entries = list_entries(store)
+    if broken := next((entry for entry in entries if entry.state == DAMAGED), None):
+        raise CheckFailed(f"{broken.ref} is damaged: {broken.info['reason']}", f"restore it from a copy, or remove {broken.root}; then run `mspt gc` again")
     reasons: dict[str, str] = {}
     for entry in entries:
         reason = _own_reason(entry, entries, keep)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from mspt.cli.commands import Context
 from mspt.cli.console import duration, quantity
 from mspt.cli.views.render import age, present, screen_width, table, text
-from mspt.cli.views.workspace import ABANDONED, FINISHED, INTERRUPTED, RUNNING, Entry, list_entries, lock_holder
+from mspt.cli.views.workspace import ABANDONED, DAMAGED, FINISHED, INTERRUPTED, RUNNING, Entry, list_entries, lock_holder
 from mspt.core.config import unknown_name
 from mspt.core.errors import MsptError
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-_STYLES = {RUNNING: "green", INTERRUPTED: "yellow", ABANDONED: "dim"}
+_STYLES = {RUNNING: "green", INTERRUPTED: "yellow", ABANDONED: "dim", DAMAGED: "red"}
 WIDE = 112  # below it the kind, which the name tells, makes room
 _NUMBERS = ("records", "size", "took", "age")
 

@@ -278,12 +278,10 @@ def wanted(store: Store, refs: Sequence[str], everything: bool) -> list[Artifact
 
 
 def _broken(store: Store) -> Iterator[Report]:
-    """Versions whose record itself cannot be read, so that --all names them and goes on with the rest."""
+    """Versions whose record itself cannot be read."""
     for name in store.names():
-        try:
-            store.versions(name)
-        except CheckFailed as error:
-            yield Report(name, findings=[error.message])
+        for broken in store.damaged(name):
+            yield Report(f"{name}@v{broken.version}", findings=[broken.reason])
 
 
 def run(shared: Context, refs: Sequence[str], *, everything: bool) -> None:
@@ -291,14 +289,13 @@ def run(shared: Context, refs: Sequence[str], *, everything: bool) -> None:
     if bool(refs) == everything:
         raise MsptError("verify needs a REF, or --all", "`mspt ls` shows what there is")
     started = time.monotonic()
-    reports = list(_broken(shared.store)) if everything else []
-    if not reports:
-        artifacts = wanted(shared.store, refs, everything)
-        lineage = Lineage(shared.store)
-        size = sum(record.bytes for artifact in artifacts for record in artifact.files.values())
-        with shared.console.progress("verify", size, "B") as bar:
-            hashes = Hashes(bar)
-            reports = [check(artifact, lineage, hashes) for artifact in artifacts]
+    artifacts = wanted(shared.store, refs, everything)
+    lineage = Lineage(shared.store)
+    size = sum(record.bytes for artifact in artifacts for record in artifact.files.values())
+    with shared.console.progress("verify", size, "B") as bar:
+        hashes = Hashes(bar)
+        reports = [check(artifact, lineage, hashes) for artifact in artifacts]
+    reports += list(_broken(shared.store)) if everything else []
     _print(shared, reports, time.monotonic() - started)
 
 

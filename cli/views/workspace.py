@@ -23,12 +23,12 @@ from mspt.core.stage import discover
 from mspt.core.store import PARTIAL, Partial, Store
 
 _PARTIAL_REF = re.compile(rf"(?:(?P<name>[^@/]+)@)?v(?P<version>\d+){re.escape(PARTIAL)}")
-RUNNING, INTERRUPTED, ABANDONED, STOPPED, FINISHED = "running", "interrupted", "abandoned", "stopped", "finished"
+RUNNING, INTERRUPTED, ABANDONED, STOPPED, FINISHED, DAMAGED = "running", "interrupted", "abandoned", "stopped", "finished", "damaged"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One version of a name. `info` is its manifest, or partial.json."""
+    """One version of a name. `info` is its manifest, or partial.json; of a damaged one the reason alone."""
 
     name: str
     version: int
@@ -120,7 +120,9 @@ def list_entries(store: Store, names: Sequence[str] | None = None) -> list[Entry
 def name_entries(store: Store, name: str) -> list[Entry]:
     versions, partials = store.versions(name), store.partials(name)
     newest = max([a.version for a in versions] + [p.version for p in partials], default=0)
-    latest = store.latest(name)
+    latest = None
+    with contextlib.suppress(MsptError):  # a damaged one is listed as such below
+        latest = store.latest(name)
     pins = store.pins()
     holder = lock_holder(store.workspace / name / ".lock")
     active = _active_partial(partials) if holder is not None else None
@@ -133,6 +135,7 @@ def name_entries(store: Store, name: str) -> list[Entry]:
     for partial in partials:
         state = RUNNING if partial is active else INTERRUPTED if partial.version == newest else ABANDONED
         entries.append(Entry(name, partial.version, partial.root, state, partial.info, True))
+    entries += [Entry(name, broken.version, broken.root, DAMAGED, {"reason": broken.reason}, False) for broken in store.damaged(name)]
     return sorted(entries, key=lambda entry: entry.version)
 
 

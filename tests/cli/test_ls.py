@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from mspt.core.errors import InputError
+from mspt.core.errors import CheckFailed, InputError, MsptError
 from support.inline import work_inline
 from support.shelf import COURSE, SIEVE, look, look_json, shelf
 
@@ -141,3 +141,39 @@ def test_json_of_all_views_is_one_object(capsys, workspace):
         assert code == 0
         assert isinstance(json.loads(out), dict)
     assert os.listdir(workspace.path) == ["shelf"]
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"schema": 999}', '{"schema": 1, "kind": "docs"}', None])
+def test_one_damaged_version_hides_no_other(capsys, workspace, content):
+    """A manifest that is no JSON, no object, not whole, or gone: ls shows it, its neighbours stay usable, gc does not guess."""
+    manifest = shelf(workspace).root / "artifact.json"
+    second = shelf(workspace, shortest=6)
+    manifest.unlink()
+    if content is not None:
+        manifest.write_text(content, encoding="utf-8")
+    assert states(capsys, workspace) == {"shelf@v1": "damaged", "shelf@v2": "finished"}
+    assert workspace.run(SIEVE).inputs[0].ref == "shelf@v2"
+    assert shelf(workspace, shortest=6).ref == second.ref
+    for arguments in (("show", "shelf@v1"), ("gc",), ("verify", "--all")):
+        code, out, err = look(capsys, workspace, *arguments)
+        assert code == 5
+        assert "shelf@v1" in out + err
+    assert shelf(workspace, shortest=7).version == 3
+    assert any("shelf@v1 is damaged" in warning for warning in workspace.notes.warnings)
+
+
+def test_a_damaged_latest_is_not_passed_over_in_silence(capsys, workspace):
+    made = shelf(workspace)
+    (made.root / "artifact.json").write_text("{", encoding="utf-8")
+    assert states(capsys, workspace) == {"shelf@v1": "damaged"}
+    with pytest.raises(MsptError):
+        workspace.run(SIEVE)
+
+
+def test_a_damaged_run_does_not_begin_again(workspace):
+    shelf(workspace)
+    workspace.run(SIEVE)
+    run = workspace.run(COURSE)
+    (run.root / "artifact.json").write_text("{", encoding="utf-8")
+    with pytest.raises(CheckFailed, match="course@v1 is damaged"):
+        workspace.run(COURSE)

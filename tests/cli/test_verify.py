@@ -145,4 +145,4 @@ def test_a_reference_or_all_is_needed(capsys, library):
     (library.path / "shelf" / "v1" / "artifact.json").write_text("{")
     code, _, err = look(capsys, library, "verify", "--all")
     assert code == 5
-    assert "1 of 1 artifact failed" in err
+    assert "1 of 3 artifacts failed" in err
