@@ -23,10 +23,10 @@ from typing import Annotated, Any
 
 import typer
 
-from mspt.cli.commands import Context, execute, input_names, print_outcome, stage_table
+from mspt.cli.commands import Context, check_tables, execute, input_names, print_outcome, stage_table
 from mspt.core.config import Settings, build_config, unknown_name
 from mspt.core.errors import MachineError, MsptError
-from mspt.core.stage import Stage, discover, find
+from mspt.core.stage import Stage, find
 from mspt.core.store import Store, check_name
 from mspt.core.worker import die_with_parent, interrupts_held
 
@@ -46,10 +46,7 @@ def read_chain(settings: Settings) -> list[Step]:
             f"there is no chain in {settings.where}" if settings.path is not None else "there is no mspt.toml here, and no --config names one",
             'add [run] steps = ["clean", "dedup", ...]; docs/configuration.md shows a whole one',
         )
-    known = {stage.name for stage in discover()}
-    for table in settings.tables:
-        if table not in known | {"run"} and "stage" not in settings.tables[table]:
-            raise unknown_name("stage", table, known, f"[{table}] of {settings.where}")
+    check_tables(settings)
     unknown = sorted(set(settings.table("run")) - {"steps"})
     if unknown:
         raise unknown_name("setting", unknown[0], ["steps"], f"[run] of {settings.where}")

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from mspt.cli.console import Console, duration, help_text, quantity
-from mspt.core.config import FieldSpec, Settings, build_config, field_specs, load_settings
+from mspt.core.config import FieldSpec, Settings, build_config, field_specs, load_settings, unknown_name
 from mspt.core.errors import MsptError
 from mspt.core.raw import RawPath
 from mspt.core.stage import Files, Paths, Read, Stage, discover, find
@@ -160,6 +160,7 @@ def execute(shared: Context, stage: Stage, name: str, flags: Mapping[str, Any], 
     from mspt.core.runner import run_stage
 
     settings = shared.settings()
+    check_tables(settings)
     request = make_request(settings, stage, name, flags, references)
     return run_stage(shared.store, stage, request, shared.console)
 
@@ -188,6 +189,14 @@ def make_request(settings: Settings, stage: Stage, name: str, flags: Mapping[str
         accept=tuple(part.strip().replace("-", "_") for part in str(flags.get("accept") or "").split(",") if part.strip()),
         argv=("mspt", *sys.argv[1:]),
     )
+
+
+def check_tables(settings: Settings) -> None:
+    """Every table is one of a stage, [run], or says which stage it is for: a misspelt one would be ignored in silence."""
+    known = {stage.name for stage in discover()} | {"run"}
+    for table, value in settings.tables.items():
+        if table not in known and "stage" not in value:
+            raise unknown_name("stage", table, known, f"[{table}] of {settings.where}")
 
 
 def input_names(stage: Stage) -> set[str]:

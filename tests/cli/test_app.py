@@ -74,8 +74,9 @@ def test_unknown_table_and_setting_are_found_before_work(capsys, tmp_path):
     code, _, err = call(capsys, "--config", str(config), "run")
     assert (code, "did you mean `threshold`?" in err) == (2, True)
     config.write_text('[run]\nsteps = ["dedup"]\n[dedupp]\nthreshold = 0.7\n')
-    code, _, err = call(capsys, "--config", str(config), "run")
-    assert (code, "did you mean `dedup`?" in err) == (2, True)
+    for command in ("run", "dedup"):
+        code, _, err = call(capsys, "--config", str(config), command)
+        assert (code, "did you mean `dedup`?" in err) == (2, True)
 
 
 def test_without_arguments_there_is_help(capsys):
