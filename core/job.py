@@ -9,7 +9,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -19,7 +19,8 @@ from mspt.core.artifact import Artifact, FileRecord
 from mspt.core.engine import Bar
 from mspt.core.errors import InputError, MachineError
 from mspt.core.files import atomic_path, link_or_copy
-from mspt.core.raw import RawFile, cut_units, unit_key
+from mspt.core.raw import UNIT_BYTES, RawFile, cut_units, unit_key
+from mspt.core.reuse import take_over_units
 from mspt.core.unit import Unit, UnitResult
 from mspt.core.worker import Limits, UnitOutput
 
@@ -76,6 +77,7 @@ class Job(Generic[C]):
     files: dict[str, list[RawFile]]
     directory: Path
     reporter: Reporter
+    base: Path = field(default_factory=Path.cwd)  # what relative names in settings are relative to
     previous: Artifact | None = None  # an earlier version with equal settings, whose unchanged units are taken over
     resuming: bool = False
     accepted: list[dict[str, Any]] = field(default_factory=list)  # training runs: settings changed by --accept in this run
@@ -142,12 +144,11 @@ class Job(Generic[C]):
     ) -> list[UnitResult]:
         """Runs `function(unit.payload, out)` for every unit in spawned workers; finished units are kept across runs.
 
-        Results in the order of `units`. Stats may hold {"sources": {name: {"in": n, "rejected": m}}} for --max-rejected. Two calls in one stage need
-        different `group` names.
+        Results in the order of `units` (and of their parts). Stats may hold {"sources": {name: {"in": n, "rejected": m}}} for --max-rejected.
+        Two calls in one stage need different `group` names.
         """
         total = sum(unit.bytes for unit in units)
-        sizes = {unit.key: unit.bytes for unit in units}
-        watch = _Watch(self, total, sizes)
+        watch = _Watch(self, total)
         with self.progress(what, total, "B") as bar:
             results = engine.map_units(
                 function,
@@ -163,28 +164,36 @@ class Job(Generic[C]):
             self.stopped += [{**stop, "unit": result.key} for stop in result.stopped]
         return results
 
-    def map_raw(self, function: Callable[[Any, UnitOutput], dict[str, Any]], common: Any, *, what: str, limits: Limits | None = None) -> list[UnitResult]:
-        """Runs `function((common, [RawFile, ...]), out)` over the raw inputs, cut into units by their content.
+    def map_raw(
+        self,
+        function: Callable[[Any, UnitOutput], dict[str, Any]],
+        common: Any,
+        *,
+        what: str,
+        limits: Limits | None = None,
+        unit_bytes: int = UNIT_BYTES,
+        in_parts: bool = False,
+        usable: Callable[[Mapping[str, Any]], bool] = lambda entry: True,
+    ) -> list[UnitResult]:
+        """Runs `function((common, [RawFile, ...]), out)` over the raw inputs, cut into units by their content; in_parts: each unit in parts of unit_bytes.
 
-        Units whose files are unchanged are taken over, from the interrupted run or from the previous version. The function calls
-        `out.hashed(file, sha256)` for each file that it read.
+        Units whose files are unchanged are taken over, from the interrupted run or from the previous version (there, if `usable` says so of their entry
+        in units.json). The function calls `out.hashed(file, sha256)` for each file of the unit.
         """
-        units = [Unit(unit_key(files), (common, files), sum(f.bytes for f in files)) for files in cut_units(self.raw)]
-        reused = self._take_over(units)
+        part_bytes = unit_bytes if in_parts else None
+        cut = cut_units(self.raw, unit_bytes)
+        units = [Unit(unit_key(files), (common, files), sum(f.bytes for f in files), part_bytes) for files in cut]
+        reused = take_over_units(units, self.directory / UNITS, self.previous, usable)
         if reused:
             self.note(f"{reused} of {len(units)} units are unchanged and taken over")
         results = self.map_units(function, units, what=what, limits=limits)
-        for unit, result in zip(units, results, strict=True):
-            _, files = unit.payload
-            hashes = {(f.source, f.path): f.sha256 for f in result.inputs}
-            self.read_files += [RawFile(f.source, f.path, f.location, f.bytes, f.mtime_ns, hashes[f.source, f.path]) for f in files]
-            self.raw_results[unit.key] = result
+        hashes = {(f.source, f.path): f.sha256 for result in results for f in result.inputs if f.sha256}
+        hashed = {key: replace(f, sha256=hashes[key]) for f in self.raw if (key := (f.source, f.path))}
+        self.read_files += hashed.values()
+        for result in results:
+            inputs = tuple(hashed[f.source, f.path] for f in result.inputs)
+            self.raw_results[result.key] = replace(result, inputs=inputs)
         return results
-
-    def _take_over(self, units: Sequence[Unit]) -> int:
-        from mspt.core.reuse import take_over_units
-
-        return take_over_units(units, self.directory / UNITS, self.previous)
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
@@ -211,13 +220,23 @@ class Job(Generic[C]):
         if record is not None:
             self.known[name] = FileRecord(name, record.bytes, record.sha256, record.rows)
 
-    def collect(self, results: Sequence[UnitResult], pattern: str, final: str) -> list[str]:
-        """Publishes the files of all units that match `pattern` (docs-*.parquet) under `final` ("docs-{:05d}.parquet"), numbered in order."""
+    def collect(
+        self, results: Sequence[UnitResult], pattern: str, final: str, rewrite: Callable[[Path, Path], bool] = lambda source, target: False
+    ) -> list[str]:
+        """Publishes the files of all units that match `pattern` (docs-*.parquet) under `final` ("docs-{:05d}.parquet"), numbered in order.
+
+        rewrite(source, target) may write a changed file in the place of one, and then says True.
+        """
         names: list[str] = []
         for result in results:
             for record in sorted((f for f in result.files if fnmatch(f.path, pattern)), key=lambda f: f.path):
                 name = final.format(len(names))
-                self.link(result.path(record.path), name, record)
+                changed = self.scratch("rewritten") / record.path
+                if rewrite(result.path(record.path), changed):
+                    self.link(changed, name)
+                    changed.unlink()
+                else:
+                    self.link(result.path(record.path), name, record)
                 self.unit_files.setdefault(result.key, {})[record.path] = name
                 names.append(name)
         return names
@@ -255,16 +274,15 @@ class Job(Generic[C]):
 class _Watch:
     """After each unit: does the disk suffice for the rest, and has a source gone wrong?"""
 
-    def __init__(self, job: Job[Any], total: float, sizes: Mapping[str, int]) -> None:
+    def __init__(self, job: Job[Any], total: float) -> None:
         self.job = job
         self.total = total
-        self.sizes = sizes
         self.done = 0.0
         self.written = 0
         self.sources: dict[str, list[int]] = {}
 
-    def after(self, result: UnitResult) -> None:
-        self.done += self.sizes[result.key]
+    def after(self, result: UnitResult, amount: float) -> None:
+        self.done += amount
         self.written += sum(file.bytes for file in result.files)
         self._forecast_disk()
         self._add(result)

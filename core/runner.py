@@ -80,10 +80,14 @@ class Plan:
     @property
     def input_parts(self) -> dict[str, Any]:
         parts: dict[str, Any] = {record.name: record.fingerprint for record in self.input_records}
-        return parts | {name: [f.content for f in found] for name, found in sorted(self.files.items())}
+        return parts | self.file_parts(late=False)
+
+    def file_parts(self, late: bool) -> dict[str, Any]:
+        """A user's own files as they count, those that units depend on or those that act later (Files.late)."""
+        return {name: [f.content for f in found] for name, found in sorted(self.files.items()) if self.stage.files[name].late == late}
 
     def fingerprint(self, raw: Sequence[RawFile]) -> str:
-        parts = self.input_parts
+        parts = self.input_parts | self.file_parts(late=True)
         if self.stage.paths:
             parts["raw"] = [file.content for file in raw]
         return fingerprint(self.stage.name, self.stage.revision, self.identity, parts, self.libraries)
@@ -95,7 +99,7 @@ class Plan:
 
     @property
     def key(self) -> str:
-        """The fingerprint without the raw files: what a partial clean is matched by."""
+        """The fingerprint without the raw files and without what acts on finished units: what a partial clean is matched by."""
         return fingerprint(self.stage.name, self.stage.revision, self.identity, self.input_parts, self.libraries)
 
 
@@ -146,14 +150,17 @@ def make_plan(store: Store, stage: Stage, request: Request) -> Plan:
     records = tuple(InputRecord(name, artifact.ref, artifact.kind, artifact.digest(stage.artifacts[name].digest)) for name, artifact in sorted(inputs.items()))
     raw: tuple[RawFile, ...] = ()
     if stage.paths:
-        if not request.paths:
+        if request.paths and inputs:
+            raise MsptError(f"{stage.name} reads raw files or an artifact, not both", f"leave out PATH, or --{next(iter(inputs))}")
+        if not request.paths and not inputs:
             raise MsptError(f"{stage.name} needs at least one PATH", f"mspt {stage.name} PATH..., or `paths = [...]` in [{request.name}] of mspt.toml")
-        raw = tuple(list_files(request.paths, request.base))
+        raw = tuple(list_files(request.paths, request.base)) if request.paths else ()
     files = {name: tuple(_user_files(found)) for name, found in request.files.items() if found}
     for name, spec in stage.files.items():
         if not spec.optional and not files.get(name):
             raise MsptError(f"{stage.name} needs {name}", spec.help)
-    return Plan(stage, request, inputs, records, raw, files, identity(request.config), library_versions(stage.libraries))
+    chosen = {**identity(request.config), **stage.also_identity(request.config, request.base)}
+    return Plan(stage, request, inputs, records, raw, files, chosen, library_versions(stage.libraries))
 
 
 def _user_files(paths: Sequence[Path]) -> list[RawFile]:
@@ -195,11 +202,16 @@ def find_finished(store: Store, plan: Plan) -> Artifact | None:
         if not version.is_finished or version.stage != plan.stage.name:
             continue
         if plan.stage.paths:
-            if version.manifest["key"] == plan.key and _raw_unchanged(version, plan):
+            if version.manifest["key"] == plan.key and _late_files_unchanged(version, plan) and _raw_unchanged(version, plan):
                 return version
         elif version.fingerprint == plan.fingerprint(()):
             return version
     return None
+
+
+def _late_files_unchanged(version: Artifact, plan: Plan) -> bool:
+    before, now = version.manifest["user_files"], plan.file_parts(late=True)
+    return all(before.get(name) == now.get(name) for name, spec in plan.stage.files.items() if spec.late)
 
 
 def _raw_unchanged(version: Artifact, plan: Plan) -> bool:
@@ -217,6 +229,8 @@ def open_partial(store: Store, plan: Plan, reporter: Reporter) -> tuple[Partial,
         if partial.info.get("key") == key and partial.info.get("stage") == plan.stage.name:
             reporter.note(f"resuming {plan.request.name}/v{partial.version}{PARTIAL}")
             return partial, True
+    for broken in store.damaged(plan.request.name):
+        reporter.warn(f"{plan.request.name}@v{broken.version} is damaged and left alone: {broken.reason}")
     version = store.next_version(plan.request.name)
     previous = [v for v in store.versions(plan.request.name) if v.is_finished]
     if previous:
@@ -301,6 +315,7 @@ def _job(store: Store, plan: Plan, partial: Partial, resuming: bool, reporter: R
         inputs=dict(plan.inputs),
         raw=list(plan.raw),
         files={name: list(files) for name, files in plan.files.items()},
+        base=plan.request.base,
         directory=partial.root,
         reporter=reporter,
         previous=previous[-1] if previous else None,

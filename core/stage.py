@@ -16,6 +16,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from mspt.core.errors import MsptError
@@ -57,12 +58,16 @@ class Paths:
 
 @dataclass(frozen=True)
 class Files:
-    """A user's own file or directory (labels, task files, a Hugging Face directory), hashed whole before the run."""
+    """A user's own file or directory (labels, task files, a Hugging Face directory), hashed whole before the run.
+
+    late: it acts on finished units (--exclude), which stay valid when it changes.
+    """
 
     help: str
     optional: bool = False
     positional: bool = False
     many: bool = False
+    late: bool = False
 
 
 Input = Read | Paths | Files
@@ -70,7 +75,10 @@ Input = Read | Paths | Files
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """One step of the pipeline. `revision` goes up when the same settings would give other bytes."""
+    """One step of the pipeline. `revision` goes up when the same settings would give other bytes.
+
+    also_identity: what decides bytes beyond the settings themselves (the source of a user's function), by a name of its own.
+    """
 
     order: int
     config: type
@@ -81,6 +89,7 @@ class Stage:
     revision: int = 1
     lifecycle: Literal["build", "run"] = "build"
     acceptable: frozenset[str] = frozenset()  # training runs: settings that --accept may change within a run
+    also_identity: Callable[[Any, Path], Mapping[str, Any]] = lambda config, base: {}
     next: str = ""  # the command that usually follows, for the last line on the console
     name: str = ""  # filled by discover()
     doc: str = ""

@@ -57,6 +57,8 @@ class UnitOutput:
     limits: Limits = field(default_factory=Limits)
     report: Callable[[float], None] = lambda amount: None
     marker: Any = None  # shared [document index + 1, start of it]; 0: between documents
+    part: int = 0  # which part of the unit, where it is done in parts (Unit.part_bytes) ...
+    more: bool = False  # ... and whether anything lies behind it: set by the function
     files: dict[str, Path] = field(default_factory=dict)
     stopped: list[dict[str, str]] = field(default_factory=list)
     inputs: list[RawFile] = field(default_factory=list)
@@ -72,7 +74,7 @@ class UnitOutput:
         self.report(amount)
 
     def hashed(self, file: RawFile, sha256: str) -> None:
-        """Records the hash of a raw file, computed while reading it. Every raw file of the unit must be reported once."""
+        """Records the hash of a raw file, computed while reading it. Every raw file of the unit must be reported once ("" when it was not read to its end)."""
         self.inputs.append(replace(file, sha256=sha256))
 
     def guard(self, index: int, function: Callable[..., Any], *args: Any) -> Any:
@@ -106,7 +108,7 @@ class UnitOutput:
                 records.append(FileRecord(name, temporary.stat().st_size, sha256_file(temporary)))
                 os.replace(temporary, self.directory / name)
         fsync_directory(self.directory)
-        result = UnitResult(key, self.directory, stats, tuple(records), tuple(self.stopped), tuple(self.inputs))
+        result = UnitResult(key, self.directory, stats, tuple(records), tuple(self.stopped), tuple(self.inputs), self.more)
         write_record(record_path, result)
         return result
 
@@ -183,7 +185,7 @@ def _try_alone(function: Callable[..., Any], args: tuple[Any, ...], limits: Limi
 
 
 def work(connection: Connection, parent: int, marker: Any, function: Callable[[Any, UnitOutput], dict[str, Any]], limits: Limits, units: str) -> None:
-    """A worker's life: take (unit, suspects), do it, answer; ends with its parent or at None."""
+    """A worker's life: take (task, suspects), do it, answer; ends with its parent or at None."""
     die_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's ^C goes to the parent, which ends us
     pending, last = 0.0, time.monotonic()
@@ -196,13 +198,13 @@ def work(connection: Connection, parent: int, marker: Any, function: Callable[[A
             connection.send(("advance", pending))
             pending, last = 0.0, now
 
-    while (task := connection.recv()) is not None:
-        unit, suspects = task
-        directory = Path(units) / unit.key
+    while (given := connection.recv()) is not None:
+        task, suspects = given
+        directory = Path(units) / task.key
         directory.mkdir(parents=True, exist_ok=True)
-        out = UnitOutput(directory, suspects, limits, report, marker)
+        out = UnitOutput(directory, suspects, limits, report, marker, part=task.part)
         try:
-            result = out.publish(function(unit.payload, out), Path(units) / f"{unit.key}.json", unit.key)
+            result = out.publish(function(task.unit.payload, out), Path(units) / f"{task.key}.json", task.key)
         except BaseException as error:
             for temporary in out.files.values():
                 temporary.unlink(missing_ok=True)

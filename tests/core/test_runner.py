@@ -341,9 +341,13 @@ def test_a_file_system_that_refuses_is_no_bug(workspace, tmp_path):
 def test_a_damaged_manifest_is_named_with_what_may_be_removed(workspace, tmp_path, content):
     made = workspace.run(TOY, paths=[make_raw(tmp_path / "raw", 3)])
     (made.root / "artifact.json").write_text(content)
-    with pytest.raises(CheckFailed, match=r"artifact\.json") as caught:
-        workspace.store.versions("toy")
-    assert str(made.root) in caught.value.hint
+    assert workspace.store.versions("toy") == []
+    (broken,) = workspace.store.damaged("toy")
+    assert (broken.root, broken.version, "artifact.json" in broken.reason) == (made.root, 1, True)
+    for ref in ("toy@v1", "toy"):
+        with pytest.raises(CheckFailed, match=r"artifact\.json") as caught:
+            workspace.store.resolve(ref)
+        assert str(made.root) in caught.value.hint
 
 
 def test_damaged_pins_and_partials_are_named_with_no_more_than_they_hold(workspace, tmp_path):
