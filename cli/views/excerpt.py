@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from mspt.core.expression import Find
 
-MARGIN = 128  # characters read beyond a cut, then dropped: longer than anything redact() replaces
 LINE_COST = 30  # half a line of a terminal: a text of many short lines does not fill screens
 MARK_STYLE = "bold reverse"
 Span = tuple[int, int]
@@ -81,7 +80,9 @@ def _join(parts: Sequence[Span]) -> list[Span]:
 
 def _pieces(content: str, start: int, end: int, marks: Sequence[Span]) -> list[tuple[str, bool]]:
     """The redacted text of [start, end), cut where marks begin and end: (piece, whether it is marked)."""
-    first, last = max(0, start - MARGIN), min(len(content), end + MARGIN)
+    from mspt.core.text.privacy import MAX_CHARACTERS
+
+    first, last = max(0, start - MAX_CHARACTERS), min(len(content), end + MAX_CHARACTERS)  # nothing personal is cut in two
     window = content[first:last]
     whole = redacted(window)
     cuts = {start: False}
@@ -90,22 +91,21 @@ def _pieces(content: str, start: int, end: int, marks: Sequence[Span]) -> list[t
             cuts[max(a, start)] = True
             cuts.setdefault(min(b, end), False)
     places = sorted(cuts)
-    mapped = [redacted_position(window, whole, place - first) for place in places]
-    mapped.append(redacted_position(window, whole, end - first))
+    mapped = [redacted_position(window, place - first) for place in places]
+    mapped.append(redacted_position(window, end - first))
     return [(whole[mapped[i] : mapped[i + 1]], cuts[place]) for i, place in enumerate(places) if mapped[i] < mapped[i + 1]]
 
 
-def redacted_position(content: str, whole: str, position: int) -> int:
-    """Where `content[position]` stands in `whole = redact(content)`; inside something redacted: where its placeholder begins."""
-    if content == whole:
-        return position
-    if position >= len(content):
-        return len(whole)
-    for place in range(position, -1, -1):
-        prefix = redacted(content[:place])
-        if whole.startswith(prefix):
-            return len(prefix)
-    return 0
+def redacted_position(content: str, position: int) -> int:
+    """Where `content[position]` stands once `content` is redacted; inside something redacted: where its placeholder begins."""
+    from mspt.core.text.privacy import find
+
+    moved = 0
+    for one in find(content):
+        if position < one.end:
+            return min(position, one.start) + moved
+        moved += len(f"[{one.kind}]") - (one.end - one.start)
+    return position + moved
 
 
 def find_spans(content: str, finds: Sequence[Find]) -> list[Span]:
