@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import tarfile
 from dataclasses import dataclass
@@ -9,7 +10,11 @@ from typing import Literal
 
 import orjson
 
+from mspt.core.text.base64_stream import block_of
 from mspt.core.text.charsets import byte_order_mark, control_share, unicode_by_pattern
+from mspt.core.text.decode import decode
+from mspt.core.text.delimited import DELIMITERS, find_form
+from mspt.core.text.markdown import is_markdown
 
 HEAD_BYTES = 64 * 1024  # how much of a file `sniff` wants to see
 MAX_CONTROL_SHARE = 0.02  # NULs included; compressed or random bytes have .10
@@ -27,9 +32,10 @@ class FileType:
     role: Role
 
 
-GZIP, BZIP2, XZ, ZSTD = (FileType(name, "stream") for name in ("gzip", "bzip2", "xz", "zstd"))
-ZIP, TAR = FileType("zip", "archive"), FileType("tar", "archive")
-TEXT, HTML, JSONL = (FileType(name, "leaf") for name in ("text", "html", "jsonl"))
+GZIP, BZIP2, XZ, ZSTD, BASE64 = (FileType(name, "stream") for name in ("gzip", "bzip2", "xz", "zstd", "base64"))
+ZIP, TAR, SEVEN_ZIP = (FileType(name, "archive") for name in ("zip", "tar", "7z"))
+TEXT, MARKDOWN, HTML, JSONL, JSON, CSV, TSV = (FileType(name, "leaf") for name in ("text", "markdown", "html", "jsonl", "json", "csv", "tsv"))
+PARQUET, WARC, ARC = (FileType(name, "leaf") for name in ("parquet", "warc", "arc"))
 EMPTY = FileType("empty", "unread")
 BINARY = FileType("binary", "unread")
 
@@ -40,7 +46,12 @@ MAGICS: tuple[tuple[int, bytes, FileType], ...] = (
     (0, b"\x28\xb5\x2f\xfd", ZSTD),
     (0, b"PK\x03\x04", ZIP),
     (0, b"PK\x05\x06", ZIP),
+    (0, b"7z\xbc\xaf\x27\x1c", SEVEN_ZIP),
     (257, b"ustar", TAR),
+    (0, b"PAR1", PARQUET),
+    (0, b"WARC/0.", WARC),
+    (0, b"WARC/1.", WARC),
+    (0, b"filedesc://", ARC),
     *(
         (offset, magic, FileType(name, "unread"))
         for offset, magic, name in (
@@ -66,7 +77,6 @@ MAGICS: tuple[tuple[int, bytes, FileType], ...] = (
             (0, b"ID3\x04", "mp3"),
             (0, b"FLV\x01", "flv"),
             (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "ole"),
-            (0, b"7z\xbc\xaf\x27\x1c", "7z"),
             (0, b"Rar!\x1a\x07", "rar"),
             (0, b"MSCF\x00", "cab"),
             (0, b"!<arch>\n", "ar"),
@@ -82,7 +92,6 @@ MAGICS: tuple[tuple[int, bytes, FileType], ...] = (
             (0, b"\x00asm", "wasm"),
             (0, b"dex\n03", "dex"),
             (0, b"SQLite format 3\x00", "sqlite"),
-            (0, b"PAR1", "parquet"),
             (0, b"ARROW1\x00\x00", "arrow"),
             (0, b"Obj\x01", "avro"),
             (0, b"\x89HDF\r\n\x1a\n", "hdf5"),
@@ -91,9 +100,6 @@ MAGICS: tuple[tuple[int, bytes, FileType], ...] = (
             (0, b"wOF2", "font"),
             (0, b"OTTO\x00", "font"),
             (0, b"\x00\x01\x00\x00\x00", "font"),
-            (0, b"WARC/0.", "warc"),
-            (0, b"WARC/1.", "warc"),
-            (0, b"filedesc://", "arc"),
         )
     ),
 )
@@ -105,6 +111,7 @@ OFFICE_MEMBERS = (  # the first member of a zip that is an office file; EPUB and
     (b"docProps/", "ooxml"),
     (b"mimetypeapplication/vnd.", "opendocument"),
 )
+SHORT_MAGICS = ("compress",)  # two bytes: what decoded base64 begins with by chance
 SKIPPABLE_ZSTD = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
 
 # Ahead of the root element: blanks, XML declaration, comments, doctype. Bounded, so that an endless comment costs no time.
@@ -117,11 +124,19 @@ ANY_TAG = re.compile(rb"</?[a-z][a-z0-9]{0,10}(?:\s[^<>]{0,300})?/?>", re.IGNORE
 FRAGMENT = re.compile(rb"\s*<(?:div|p|table|font|center|span|ul|ol|h[1-6]|script|style|title|meta|link|a|img|article|section)\b", re.IGNORECASE)
 FRAGMENT_LINE_SHARE = 0.5  # of the lines begin with a tag: Markdown that opens with a centred logo has few
 JSON_START = re.compile(rb'\s*(?:\[\s*)?\{\s*(?:"(?:[^"\\]|\\.){0,200}"\s*:|\})')
+FIRST_LINE = re.compile(rb"[^\r\n]*")
+DELIMITER = re.compile(rb"[%b]" % DELIMITERS.encode())
+WIDE = re.compile(rb"[\x80-\xff].", re.DOTALL)  # a character of East Asian encodings; its second byte may be "|"
 JSONL_LINES = 20  # lines looked at
 
 
 def sniff(head: bytes) -> FileType:
     """The type of a file that begins with `head` (its first HEAD_BYTES; fewer only if it is shorter)."""
+    return _sniff(head, len(head) < HEAD_BYTES)
+
+
+def _sniff(head: bytes, is_whole: bool) -> FileType:
+    """is_whole: whether the file ends where `head` does."""
     if not head:
         return EMPTY
     for offset, magic, kind in MAGICS:
@@ -132,7 +147,7 @@ def sniff(head: bytes) -> FileType:
     if _is_old_tar(head):
         return TAR
     if (readable := _as_bytes_of_text(head)) is not None:
-        return _kind_of_text(readable)
+        return _kind_of_text(readable, is_whole)
     return next((kind for magic, kind in WEAK_MAGICS if head.startswith(magic)), BINARY)
 
 
@@ -158,21 +173,27 @@ def _as_bytes_of_text(head: bytes) -> bytes | None:
         mark, codec = found
         body = head[len(mark) :]
         return body.decode(codec, "ignore").encode("utf-8", "ignore") if codec.startswith("utf-") else body
-    has_pattern = b"\0" in head or control_share(head) > 0
-    if has_pattern and (codec := unicode_by_pattern(head) or ""):
+    has_nul, controls = b"\0" in head, control_share(head)
+    if (has_nul or controls > 0) and (codec := unicode_by_pattern(head) or ""):
         return head.decode(codec, "ignore").encode("utf-8", "ignore")
+    if not has_nul:
+        return head if controls <= MAX_CONTROL_SHARE else None
     kept = NUL_RUN.sub(b"", head)
     is_text = control_share(kept) + kept.count(0) / max(1, len(kept)) <= MAX_CONTROL_SHARE and len(head) - len(kept) <= MAX_NUL_SHARE * len(head)
     return kept if is_text else None
 
 
-def _kind_of_text(head: bytes) -> FileType:
+def _kind_of_text(head: bytes, is_whole: bool) -> FileType:
     page = PAGE_TAG.search(head, 0, 1024)
     if head.lstrip()[:1] == b"<" or (page and not QUOTES.search(head, 0, page.start())):  # a server's warning may stand before the page
         return _kind_of_markup(head)
     if JSON_START.match(head):
-        return _kind_of_json(head)
-    return TEXT
+        return _kind_of_json(head, is_whole)
+    if (block := block_of(head, is_whole)) is not None and _is_known(block):
+        return BASE64
+    if (table := _kind_of_table(head, is_whole)) is not None:
+        return table
+    return MARKDOWN if is_markdown(head) else TEXT
 
 
 def _kind_of_markup(head: bytes) -> FileType:
@@ -193,14 +214,14 @@ def _is_mostly_tags(head: bytes) -> bool:
     return sum(1 for line in lines if ANY_TAG.match(line)) >= FRAGMENT_LINE_SHARE * len(lines)
 
 
-def _kind_of_json(head: bytes) -> FileType:
+def _kind_of_json(head: bytes, is_whole: bool) -> FileType:
     """jsonl when whole lines are objects, or when the first line is longer than the head; else one big JSON value."""
-    complete = [line for line in head.split(b"\n")[: JSONL_LINES + 1] if line.strip()]
-    if len(complete) > 1 or len(head) < HEAD_BYTES:
-        ends = head.endswith(b"\n") or len(head) < HEAD_BYTES or len(complete) > JSONL_LINES
+    complete = [line for line in head.splitlines()[: JSONL_LINES + 1] if line.strip()]
+    if len(complete) > 1 or is_whole:
+        ends = head.endswith((b"\n", b"\r")) or is_whole or len(complete) > JSONL_LINES
         whole = complete if ends else complete[:-1]
-        return JSONL if 2 * sum(map(_is_object, whole)) >= len(whole) else FileType("json", "unread")
-    return JSONL if head.lstrip()[:1] == b"{" else FileType("json", "unread")
+        return JSONL if 2 * sum(map(_is_object, whole)) >= len(whole) else JSON
+    return JSONL if head.lstrip()[:1] == b"{" else JSON
 
 
 def _is_object(line: bytes) -> bool:
@@ -208,3 +229,24 @@ def _is_object(line: bytes) -> bool:
         return isinstance(orjson.loads(line), dict)
     except orjson.JSONDecodeError:  # bad lines are the reader's business, here they only count as not JSON
         return line.lstrip()[:1] == b"{" and line.rstrip()[-1:] == b"}"
+
+
+def _is_known(block: bytes) -> bool:
+    """Whether decoded base64 is something: of a type that has a mark of its own, or text in UTF-8."""
+    kind = _sniff(block, is_whole=False)
+    if kind == TEXT:
+        return codecs.getincrementaldecoder("utf-8")("replace").decode(block).count("\ufffd") == 0  # at its end a character may be cut
+    return kind not in (EMPTY, BINARY, *(weak for _, weak in WEAK_MAGICS)) and kind.name not in SHORT_MAGICS
+
+
+def _kind_of_table(head: bytes, is_whole: bool) -> FileType | None:
+    first = FIRST_LINE.match(head)
+    assert first is not None
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        if not DELIMITER.search(WIDE.sub(b"", first[0])):
+            return None
+        text = decode(head).text
+    form = find_form(text, is_whole) if DELIMITER.search(first[0]) else None
+    return None if form is None else TSV if form.delimiter == "\t" else CSV
