@@ -1,110 +1,255 @@
-"""One record to one clean document, step by step: decode, extract, normalize, language, rules. The first step that says no ends it."""
+"""One record to one clean document, step by step. The first step that says no ends it.
+
+decode      was it decoded rightly? mojibake is repaired where the round trip proves it
+(map)       the user's function
+extract     a web page to its text
+normalize   one way of writing; Chinese in one script, if asked for
+language    which language, and is it wanted?
+rules       parts that are no text are cut out, the rest is judged; sensitive words
+pii         personal data is counted or masked
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
+from mspt.core.text import language, privacy, rules
 from mspt.core.text.decode import Decoded
 from mspt.core.text.form import Form, detect_form
 from mspt.core.text.html import Mode, Page, extract
-from mspt.core.text.language import Language, identify
+from mspt.core.text.language import Language
+from mspt.core.text.line_rules import cut_lines
 from mspt.core.text.mojibake import lost_ratio, repair
 from mspt.core.text.normalize import Switches, normalize
-from mspt.core.text.records import Record, meta_json
-from mspt.core.text.rules import Thresholds, Verdict, judge
-from mspt.core.text.spans import Span
+from mspt.core.text.outcomes import Document, Part, Rejection
+from mspt.core.text.readers.record import Record, meta_json
+from mspt.core.text.script_conversion import Target, convert
+from mspt.core.text.sensitive_words import SensitiveWords
+from mspt.core.text.spans import Edit, Span, edit, sort_spans
 
-STEPS = ("read", "decode", "extract", "normalize", "language", "rules")  # read: containers and records, before `clean` sees anything
+# read and group: containers, records and their entities, before `clean` sees anything; exclude: taken down by the user, after everything else
+FUNNEL = ("read", "group", "decode", "map", "extract", "normalize", "language", "rules", "pii", "exclude")
+Step = Literal["decode", "extract", "normalize", "language", "rules", "pii"]
+STEPS: tuple[Step, ...] = ("decode", "extract", "normalize", "language", "rules", "pii")
 CONTROL = re.compile("[\x01-\x07\x0e-\x1a\x1c-\x1f\x7f]")
 MAX_CONTROL_RATIO = 0.02  # compressed data read as a single-byte encoding has .10; text has none
+MIN_VERBATIM_SHARE = 0.5  # of a page that is code
+UNKNOWN = Language("und", 0.0)
+MARK, BEHIND = "\0removed-", ">"  # tags of the characters at (or, at the text's end, before) which parts were left out
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What `clean` does. languages: BCP 47 tags or their first parts that are kept ("zh" covers zh-Hans); empty: all."""
+    """What `clean` does.
 
+    steps: those that are done; what a step that is left out would have found stays unknown (language `und`) or as it was (a page keeps its markup).
+    languages: BCP 47 tags or their first parts that are kept ("zh" covers zh-Hans); empty: all. change: the user's function (`--map`).
+    """
+
+    steps: tuple[Step, ...] = STEPS
     mode: Mode = "article"
     switches: Switches = field(default_factory=Switches)
-    thresholds: Thresholds = field(default_factory=Thresholds)
+    script: Target | None = None
+    profile: rules.Profile = rules.DEFAULT
     max_lost: float = 0.01
     languages: tuple[str, ...] = ()
+    min_confidence: float = 0.0
+    words: SensitiveWords | None = None
+    pii: Literal["off", "flag", "redact"] = "off"
+    change: Callable[[Record], Record | Rejection] | None = None
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part of a document that was left out although the document stays: what, and where it would stand in the text."""
+@dataclass
+class Draft:
+    """A record on its way to a document."""
 
-    rule: str
-    detail: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
-class Document:
-    """A kept document, the columns of docs; what was changed in it (characters by switch of normalize), and what was left out of it."""
-
+    record: Record
     text: str
-    url: str
-    title: str
-    encoding: str
-    language: Language
-    form: Form
-    spans: tuple[Span, ...]
-    meta: str
-    changed: Mapping[str, int] = field(default_factory=dict)
-    repaired: tuple[str, ...] = ()  # faults of mojibake that were undone
-    left_out: tuple[Part, ...] = ()
+    spans: tuple[Span, ...] = ()
+    page: Page | None = None
+    form: Form = field(default_factory=lambda: Form("prose", ""))
+    language: Language = UNKNOWN
+    changed: dict[str, int] = field(default_factory=dict)
+    repaired: tuple[str, ...] = ()
+    parts: list[Part] = field(default_factory=list)  # left out; their places are spans of the tag MARK + number
+    personal: Mapping[str, int] = field(default_factory=dict)
+    words: dict[str, int] = field(default_factory=dict)
+    private_use: int = 0
+
+    def leave_out(self, parts: Sequence[tuple[str, str, int]]) -> None:
+        """Notes (rule, text, place in the text as it is now) of parts that are not in it any more."""
+        marks = []
+        for rule, text, place in parts:
+            behind = place >= len(self.text)
+            start = len(self.text) - 1 if behind else place
+            marks.append(Span(f"{MARK}{len(self.parts)}{BEHIND if behind else ''}", start, start + 1))
+            self.parts.append(Part(rule, text, place, place))
+        self.spans = sort_spans([*self.spans, *marks]) if self.text else self.spans
+
+    def settled(self) -> tuple[tuple[Span, ...], tuple[Part, ...]]:
+        """The spans without the marks, and the parts at their places in the text as it is now."""
+        places = {span.tag.rstrip(BEHIND): span.end if span.tag.endswith(BEHIND) else span.start for span in self.spans if span.tag.startswith(MARK)}
+        found, place = [], len(self.text)
+        for number, part in reversed(list(enumerate(self.parts))):
+            place = places.get(f"{MARK}{number}", min(place, len(self.text)))  # the character that bore the mark may be gone
+            found.append(replace(part, start=place, end=place))
+        return tuple(span for span in self.spans if not span.tag.startswith(MARK)), tuple(reversed(found))
 
 
-@dataclass(frozen=True)
-class Rejection:
-    """Why a record gives no document: the step and rule that said no, what was measured, and the text as it was then."""
+def clean(record: Record, recipe: Recipe = Recipe(), spans: tuple[Span, ...] = ()) -> Document | Rejection:
+    """The document of a record, or why there is none. Raises nothing for what the record is.
 
-    step: str
-    rule: str
-    value: float = 0.0
-    threshold: float = 0.0
-    detail: str = ""
-    start: int = 0
-    end: int = 0
-    text: str = ""
+    spans: of the text, where it is that of a document which is cleaned again.
+    """
+    draft = Draft(record, record.decoded.text, spans)
+    for name, step in _STEPS:
+        if (name is None or name in recipe.steps) and (rejection := step(draft, recipe)) is not None:
+            return rejection
+    return _document(draft)
 
 
-def clean(record: Record, recipe: Recipe = Recipe()) -> Document | Rejection:
-    """The document of a record, or why there is none. Raises nothing for what the record is."""
-    if (bad := check_decoded(record.decoded, recipe.max_lost)) is not None:
+def _decode(draft: Draft, recipe: Recipe) -> Rejection | None:
+    decoded = draft.record.decoded
+    if (bad := check_decoded(decoded, recipe.max_lost)) is not None:
         return bad
-    mended = repair(record.decoded.text)
-    text = mended.text if mended else record.decoded.text
-    page = extract(text, mode=recipe.mode) if record.markup else Page(text)
-    if record.markup and not page.text.strip():
+    if (mended := repair(decoded.text)) is not None:
+        draft.text, draft.repaired = mended.text, mended.faults
+        draft.record = replace(draft.record, decoded=replace(decoded, text=mended.text))
+    return None
+
+
+def _change(draft: Draft, recipe: Recipe) -> Rejection | None:
+    if recipe.change is None:
+        return None
+    changed = recipe.change(draft.record)
+    if isinstance(changed, Rejection):
+        return changed
+    draft.record, draft.text = changed, changed.decoded.text
+    return None
+
+
+def _extract(draft: Draft, recipe: Recipe) -> Rejection | None:
+    if not draft.record.markup:
+        return None
+    page = extract(draft.text, mode=recipe.mode)
+    if not page.text.strip():
         detail = page.problem or f"no {'main text' if recipe.mode == 'article' else 'visible text'} found"
-        return Rejection("extract", "no-content", detail=detail, text=text)
-    form = detect_form(page.text, name=_name(record.ref))
-    written = normalize(page.text, page.spans, form=form.form, switches=recipe.switches)
-    language = identify(written.text, form.form)
-    if recipe.languages and not _is_wanted(language.tag, recipe.languages):
-        return Rejection("language", "language", language.confidence, detail=language.tag, text=written.text)
-    verdict = judge(written.text, form=form.form, private_use=written.counts.get("private_use", 0), thresholds=recipe.thresholds)
-    if not verdict.keep:
-        return _by_rule(verdict, written.text)
-    end = len(written.text)
+        return Rejection("extract", "no-content", detail=detail, text=draft.text)
+    draft.page, draft.text, draft.spans = page, page.text, page.spans
+    draft.leave_out([(part.rule, part.text, part.position) for part in page.removed])
+    if page.problem:
+        draft.leave_out([("unread-rest", page.problem, len(page.text))])
+    return None
+
+
+def _tell_form(draft: Draft, recipe: Recipe) -> None:
+    draft.form = detect_form(draft.text, name=_name(draft.record.ref))
+    if draft.page is not None and draft.form.form == "code" and _verbatim_share(draft) < MIN_VERBATIM_SHARE:
+        draft.form = Form("prose")  # a list of names with numbers in brackets reads like calls; code on a page stands in pre
+
+
+def _verbatim_share(draft: Draft) -> float:
+    return sum(span.end - span.start for span in draft.spans if span.tag == "pre") / max(1, len(draft.text))
+
+
+def _normalize(draft: Draft, recipe: Recipe) -> None:
+    written = normalize(draft.text, draft.spans, form=draft.form.form, switches=recipe.switches)
+    draft.text, draft.spans = written.text, written.spans
+    draft.changed |= written.counts
+    draft.private_use = written.counts.get("private_use", 0)
+
+
+def _identify(draft: Draft, recipe: Recipe) -> Rejection | None:
+    draft.language = language.identify(draft.text, draft.form.form)
+    tag, confidence = draft.language.tag, draft.language.confidence
+    if recipe.languages and not _is_wanted(tag, recipe.languages):
+        return Rejection("language", "language", confidence, detail=tag, text=draft.text)
+    if confidence < recipe.min_confidence:
+        return Rejection("language", "language-confidence", confidence, recipe.min_confidence, tag, text=draft.text)
+    return None
+
+
+def _convert(draft: Draft, recipe: Recipe) -> None:
+    if recipe.script is None:
+        return
+    if draft.language == UNKNOWN:  # the step `language` is left out
+        draft.language = language.identify(draft.text, draft.form.form)
+    converted = convert(draft.text, draft.spans, recipe.script, draft.language.tag)
+    draft.text, draft.spans = converted.text, converted.spans
+    draft.language = replace(draft.language, tag=converted.tag)
+    if converted.changed:
+        draft.changed["script"] = converted.changed
+
+
+def _judge(draft: Draft, recipe: Recipe) -> Rejection | None:
+    cuts = cut_lines(draft.text, form=draft.form.form)
+    if cuts:
+        before = draft.text
+        draft.text, draft.spans = edit(before, draft.spans, [Edit(cut.start, cut.end, "") for cut in cuts])
+        gone, parts = 0, []
+        for cut in cuts:
+            parts.append((cut.rule, before[cut.start : cut.end], cut.start - gone))
+            gone += cut.end - cut.start
+        draft.leave_out(parts)
+    tag = "" if draft.language == UNKNOWN else draft.language.tag
+    name = draft.record.ref.rsplit("#", 1)[0]
+    found = rules.judge(draft.text, form=draft.form.form, language=tag, private_use=draft.private_use, name=name, profile=recipe.profile)
+    if not found.keep:
+        return Rejection("rules", found.rule, found.value, found.threshold, found.detail, found.start, found.end, draft.text)
+    return _find_words(draft, recipe.words)
+
+
+def _find_words(draft: Draft, words: SensitiveWords | None) -> Rejection | None:
+    for hit in words.find(draft.text) if words is not None else ():
+        if hit.entry.level == "drop":
+            start, end = hit.positions[0]
+            return Rejection("rules", "sensitive-words", hit.occurrences, 0, hit.entry.text, start, end, draft.text)
+        draft.words[hit.entry.text] = hit.occurrences
+    return None
+
+
+def _mask(draft: Draft, recipe: Recipe) -> None:
+    if recipe.pii == "flag":
+        draft.personal = privacy.count(privacy.find(draft.text))
+    elif recipe.pii == "redact":
+        draft.text, draft.spans, draft.personal = privacy.mask(draft.text, draft.spans)
+
+
+# None: always done; what the switch of a step leaves out is decided inside it.
+_STEPS: tuple[tuple[Step | None, Callable[[Draft, Recipe], Rejection | None]], ...] = (
+    ("decode", _decode), (None, _change), ("extract", _extract), (None, _tell_form), ("normalize", _normalize), ("language", _identify),
+    ("normalize", _convert), ("rules", _judge), ("pii", _mask),
+)  # fmt: skip
+
+
+def _document(draft: Draft) -> Document:
+    record, page = draft.record, draft.page or Page("")
+    spans, left_out = draft.settled()
     return Document(
-        text=written.text,
+        text=draft.text,
         url=record.url or page.url,
         title=record.title or page.title,
+        date=page.date,
         encoding=record.decoded.encoding,
-        language=language,
-        form=form,
-        spans=written.spans,
-        meta=meta_json(record.meta),
-        changed=written.counts,
-        repaired=mended.faults if mended else (),
-        left_out=(Part("unread-rest", page.problem, end, end),) if page.problem else (),
+        language=draft.language,
+        form=draft.form,
+        spans=spans,
+        meta=meta_json(_meta(draft, page)),
+        changed=draft.changed,
+        repaired=draft.repaired,
+        left_out=left_out,
+        personal=draft.personal,
+        words=draft.words,
     )
+
+
+def _meta(draft: Draft, page: Page) -> dict[str, Any]:
+    """The record's own, and what was found: the language that a page declares, personal data and sensitive words by kind."""
+    found = {"declared_lang": page.lang, "pii": dict(draft.personal), "sensitive_words": draft.words}
+    return {**draft.record.meta, **{name: value for name, value in found.items() if value}}
 
 
 def check_decoded(decoded: Decoded, max_lost: float) -> Rejection | None:
@@ -117,10 +262,6 @@ def check_decoded(decoded: Decoded, max_lost: float) -> Rejection | None:
     if controls > MAX_CONTROL_RATIO:
         return Rejection("decode", "binary", controls, MAX_CONTROL_RATIO, "control characters", text=decoded.text)
     return None
-
-
-def _by_rule(verdict: Verdict, text: str) -> Rejection:
-    return Rejection("rules", verdict.rule, verdict.value, verdict.threshold, verdict.detail, verdict.start, verdict.end, text)
 
 
 def _is_wanted(tag: str, languages: tuple[str, ...]) -> bool:

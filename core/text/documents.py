@@ -19,6 +19,7 @@ DOCS = pa.schema(
         ("ref", pa.string()),  # through containers: crawl.tar!/b.zip!/c.html#0
         ("url", pa.string()),
         ("title", pa.string()),
+        ("date", pa.string()),  # of publication, ISO 8601 with no more than is stated
         ("encoding", pa.string()),
         ("lang", pa.string()),  # BCP 47: zh-Hans, zh-Hant, en, ...; zxx none; und undecided
         ("lang_confidence", pa.float32()),

@@ -31,11 +31,13 @@ class SourceCensus:
     lines: int = 0
     bad_lines: int = 0
 
-    def count_file(self, type_name: str, size: int, encoding: str = "") -> None:
-        """One leaf; encoding "" where nothing of it was decoded."""
+    def count_file(self, type_name: str, size: int) -> None:
+        """One leaf."""
         self.types.setdefault(type_name, Tally()).add(1, size)
-        if encoding:
-            self.encodings.setdefault(encoding, Tally()).add(1, size)
+
+    def count_encoding(self, encoding: str, files: int, size: int) -> None:
+        """The bytes of one record, and whether a file begins with it."""
+        self.encodings.setdefault(encoding, Tally()).add(files, size)
 
     def count_lines(self, lines: int, bad: int) -> None:
         self.lines += lines

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from mspt.core.stage import Job, UnitResult
-from mspt.core.text.cleaning import STEPS, Document, Rejection
+from mspt.core.text.cleaning import FUNNEL
+from mspt.core.text.outcomes import Document, Rejection
 from mspt.core.text.source_census import SourceCensus
+from mspt.stages.clean.exclusion import RULE
 
-COUNTERS = ("rejected", "removed", "changed", "repaired", "languages", "forms")
+COUNTERS = ("rejected", "removed", "changed", "repaired", "languages", "forms", "personal", "sensitive_words")
 
 
 @dataclass
@@ -26,6 +28,8 @@ class Tallies:
     repaired: Counter[str] = field(default_factory=Counter)  # documents by fault of mojibake
     languages: Counter[str] = field(default_factory=Counter)
     forms: Counter[str] = field(default_factory=Counter)
+    personal: Counter[str] = field(default_factory=Counter)  # by kind: e-mail addresses, numbers of telephones, ...
+    sensitive_words: Counter[str] = field(default_factory=Counter)  # flagged ones, by entry
     characters: int = 0
     read_bytes: int = 0  # of the raw files
 
@@ -33,17 +37,32 @@ class Tallies:
         return self.census.setdefault(source, SourceCensus())
 
     def count_document(self, source: str, document: Document) -> None:
-        self.sources.setdefault(source, Counter())["in"] += 1
+        self.count_kept(source, document.language.tag, document.form.form, len(document.text))
         self.removed.update(part.rule for part in document.left_out)
         self.changed.update(document.changed)
         self.repaired.update(document.repaired)
-        self.languages[document.language.tag] += 1
-        self.forms[document.form.form] += 1
-        self.characters += len(document.text)
+        self.personal.update(document.personal)
+        self.sensitive_words.update(document.words)
+
+    def count_kept(self, source: str, language: str, form: str, characters: int) -> None:
+        """A document that stays, whatever was done to it."""
+        self.sources.setdefault(source, Counter())["in"] += 1
+        self.languages[language] += 1
+        self.forms[form] += 1
+        self.characters += characters
 
     def count_rejection(self, source: str, rejection: Rejection) -> None:
         self.sources.setdefault(source, Counter()).update(("in", "rejected"))
         self.rejected[f"{rejection.step}/{rejection.rule}"] += 1
+
+    def take_off(self, documents: Iterable[Mapping[str, Any]]) -> None:
+        """Documents that were counted, and then left out (--exclude)."""
+        for gone in documents:
+            self.sources.setdefault(gone["source"], Counter())["rejected"] += 1
+            self.rejected[f"exclude/{RULE}"] += 1
+            self.languages[gone["lang"]] -= 1
+            self.forms[gone["form"]] -= 1
+            self.characters -= gone["characters"]
 
     def plain(self) -> dict[str, Any]:
         """As JSON-able values."""
@@ -69,7 +88,7 @@ class Tallies:
     def funnel(self) -> list[dict[str, Any]]:
         """Records in, rejected (by rule) and left, step by step."""
         left, steps = sum(counts["in"] for counts in self.sources.values()), []
-        for step in STEPS:
+        for step in FUNNEL:
             rules = {rule: count for key, count in self.rejected.items() for name, rule in [key.split("/")] if name == step}
             out = left - sum(rules.values())
             steps.append({"step": step, "in": left, "rejected": _largest_first(rules), "out": out})
@@ -77,18 +96,20 @@ class Tallies:
         return steps
 
 
-def report(job: Job[Any], results: Sequence[UnitResult]) -> None:
+def report(job: Job[Any], results: Sequence[UnitResult], excluded: Iterable[Mapping[str, Any]]) -> None:
     """Adds up the units' counts and says them in the artifact."""
     total = Tallies()
     for result in results:
         total.add(result.stats)
+    total.take_off(excluded)
     funnel = total.funnel()
     rejected = Counter({rule: count for step in funnel for rule, count in step["rejected"].items()})
     job.count(records_in=funnel[0]["in"], out=funnel[-1]["out"], rejected=rejected, removed=total.removed)
     job.stats["steps"] = funnel
-    job.stats["sources"] = {name: {**total.sources.get(name, {}), **census.plain()} for name, census in sorted(total.census.items())}
+    names = sorted({*total.census, *total.sources})  # --source-field names sources that no file belongs to
+    job.stats["sources"] = {name: {**total.sources.get(name, {}), **(total.census[name].plain() if name in total.census else {})} for name in names}
     job.stats["characters"] = total.characters
-    for name in ("changed", "repaired", "languages", "forms"):
+    for name in ("changed", "repaired", "languages", "forms", "personal", "sensitive_words"):
         job.stats[name] = _largest_first(getattr(total, name))
     if (sample := job.config.sample) is not None:
         raw_bytes = sum(file.bytes for file in job.raw)
@@ -96,4 +117,4 @@ def report(job: Job[Any], results: Sequence[UnitResult]) -> None:
 
 
 def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+    return dict(sorted((item for item in counts.items() if item[1]), key=lambda item: (-item[1], item[0])))

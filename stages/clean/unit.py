@@ -1,182 +1,224 @@
-"""The work on one unit: open its files, clean their records, write docs, rejected and removed rows."""
+"""The work on one part of a unit: its records are cleaned one by one into docs, rejected and removed rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
+from mspt.core.raw import slug
 from mspt.core.sample import position
-from mspt.core.shards import TARGET_BYTES, write_docs, write_table
 from mspt.core.stage import DocumentStopped, RawFile, UnitOutput
 from mspt.core.text import containers
-from mspt.core.text.cleaning import Document, Recipe, Rejection, clean
-from mspt.core.text.containers import Leaf, Problem, walk
-from mspt.core.text.documents import DOCS, MAX_EXCERPT_CHARACTERS, REJECTED, REMOVED, clip, document_id
-from mspt.core.text.records import Options, Record, records
-from mspt.core.text.streams import ByteStream, open_raw
+from mspt.core.text.cleaning import Recipe, clean
+from mspt.core.text.containers import Problem
+from mspt.core.text.documents import document_id
+from mspt.core.text.groups import Grouping
+from mspt.core.text.mapping import MapFunction, Mapped, apply_map, as_given, load_map
+from mspt.core.text.outcomes import Document, Rejection
+from mspt.core.text.readers.record import Options, Record
+from mspt.core.text.source_census import SourceCensus
+from mspt.stages.clean.cursor import Cursor, Found, LeafEnd, cursor_at
+from mspt.stages.clean.rows import Writer
 from mspt.stages.clean.tallies import Tallies
 
 BAD_LINES = ("bad-line", "line-too-long")
+ROW_TYPES = frozenset({"jsonl", "csv", "tsv"})  # each record stands on a line of its own
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """A user's function by its name, and the hash that its source had when the run began."""
+
+    spec: str
+    base: Path
+    sha256: str
+
+    def load(self) -> MapFunction:
+        return load_map(self.spec, self.base, self.sha256)
+
+
+@dataclass(frozen=True)
+class Change:
+    """The user's function as a step of `clean`."""
+
+    function: MapFunction
+
+    def __call__(self, record: Record) -> Record | Rejection:
+        answer = apply_map(self.function, as_given(record))
+        if isinstance(answer, Mapped):
+            return answer.apply(record)
+        return Rejection("map", answer.rule, detail=answer.detail, text=record.decoded.text)
 
 
 @dataclass(frozen=True)
 class Instructions:
-    """What every unit does. share: of the records (by the hash of their id); quota: records of each file that a sample of N documents takes, and
-    file_share: of which files, by the hash of their path."""
+    """What every unit does. part_bytes: how units are cut into parts (None: they are not).
+
+    share: of the records (by the hash of their id); quota: records of each file that a sample of N documents takes, and file_share: of which
+    files, by the hash of their path.
+    """
 
     options: Options
     limits: containers.Limits
     recipe: Recipe
+    part_bytes: int | None = None
     share: float = 1.0
     quota: int | None = None
     file_share: float = 1.0
+    mapping: Mapping | None = None
+    grouping: Grouping | None = None
+
+    def bounds(self, part: int) -> tuple[int, int | None]:
+        """Where a part begins and ends, in unpacked bytes of its unit."""
+        return (part * self.part_bytes, (part + 1) * self.part_bytes) if self.part_bytes else (0, None)
+
+    def loaded(self) -> Instructions:
+        """With the user's function in the recipe: it is loaded here, in the worker."""
+        return self if self.mapping is None else replace(self, recipe=replace(self.recipe, change=Change(self.mapping.load())))
 
 
 def clean_unit(payload: tuple[Instructions, Sequence[RawFile]], out: UnitOutput) -> dict[str, Any]:
-    """Cleans the files of a unit in order; returns the counts (Tallies.plain)."""
+    """Cleans what of a unit lies in part `out.part`; returns the counts (Tallies.plain)."""
     instructions, files = payload
-    unit = Cleaner(instructions, out)
-    for file in files:
-        unit.read(file)
-    for shards in (unit.docs, unit.rejected, unit.removed):
-        shards.close()
-    return unit.tallies.plain()
+    cleaner = Cleaner(instructions.loaded(), out)
+    read_part(cleaner, files, out)
+    return cleaner.writer.close()
+
+
+def read_part(reader: PartReader, files: Sequence[RawFile], out: UnitOutput) -> None:
+    """Reads the part, and says of the files what is known of them by then."""
+    instructions = reader.instructions
+    start, _ = instructions.bounds(out.part)
+    with cursor_at(start, files, instructions.options, instructions.limits, out.directory) as cursor:
+        reader.read(cursor)
+        for file in files:
+            out.hashed(file, cursor.hashes.get((file.source, file.path), ""))
+        out.more = cursor.has_more
 
 
 @dataclass
-class Shards:
-    """Rows of one kind, written in files of TARGET_BYTES of text as they fill up: memory is bounded by one of them."""
+class Stretch:
+    """Bytes by encoding: from where a record begins to where the next one does."""
 
-    name: str
-    schema: pa.Schema
-    write: Callable[[Path, pa.Table], None]
-    out: UnitOutput
-    columns: list[list[Any]] = field(default_factory=list)
-    text_bytes: int = 0
-    number: int = 0
+    source: str = ""
+    encoding: str = ""
+    at: int = 0
+    is_first: bool = False  # of its leaf
 
-    def __post_init__(self) -> None:
-        self.columns = [[] for _ in self.schema]
+    def begin(self, event: Found, found: Record | Problem) -> None:
+        self.source, self.at = event.file.source, event.at
+        self.encoding = found.decoded.encoding if isinstance(found, Record) else ""
+        self.is_first = event.is_first
 
-    def add(self, text: str, *row: Any) -> None:
-        """One row, in the order of the schema; `text` is its large column."""
-        for column, value in zip(self.columns, row, strict=True):
-            column.append(value)
-        self.text_bytes += len(text.encode("utf-8", "replace"))
-        if self.text_bytes >= TARGET_BYTES:
-            self.close()
-
-    def close(self) -> None:
-        """Writes what is left; nothing when there is nothing."""
-        if self.columns[0]:
-            arrays = [pa.array(column, field.type) for column, field in zip(self.columns, self.schema, strict=True)]
-            self.write(self.out.path(f"{self.name}-{self.number:05d}.parquet"), pa.Table.from_arrays(arrays, schema=self.schema))
-            self.number += 1
-            self.__post_init__()
-            self.text_bytes = 0
+    def count(self, tallies: Tallies, at: int) -> None:
+        if self.encoding:
+            tallies.census_of(self.source).count_encoding(self.encoding, int(self.is_first), at - self.at)
+        self.encoding = ""
 
 
 @dataclass
-class Cleaner:
-    """One unit in work."""
+class Quota:
+    """How many records of a file a sample of N documents takes (None: all)."""
 
     instructions: Instructions
-    out: UnitOutput
-    tallies: Tallies = field(default_factory=Tallies)
-    index: int = 0  # of the record in the unit: how the engine remembers which one killed a worker
+    left: int | None = None
 
-    def __post_init__(self) -> None:
-        self.docs = Shards("docs", DOCS, write_docs, self.out)
-        self.rejected = Shards("rejected", REJECTED, write_table, self.out)
-        self.removed = Shards("removed", REMOVED, write_table, self.out)
-
-    def read(self, file: RawFile) -> None:
-        """One raw file with all that lies in it; every record of it ends in a row of docs or rejected."""
-        stream = open_raw(Path(file.location))
-        assert stream.origin is not None
+    def open(self, file: RawFile) -> None:
         chosen = self.instructions.file_share >= 1 or position(document_id(file.source, file.path)) < self.instructions.file_share
-        raw, reported, left = stream.origin, 0, self.instructions.quota if chosen else 0
-        with raw:
-            for found in self._found(stream, file):
-                if left == 0:
-                    break
-                if self._take(found, file.source):
-                    left = left - 1 if left is not None else None
-                self.out.advance(max(0, raw.tell() - reported))
-                reported = max(reported, raw.tell())
-            self.tallies.read_bytes += min(raw.tell(), file.bytes)
-            self.out.hashed(file, raw.sha256())
-        self.out.advance(max(0, file.bytes - reported))
+        self.left = self.instructions.quota if chosen else 0
 
-    def _found(self, stream: ByteStream, file: RawFile) -> Iterator[Record | Problem]:
-        """Records and problems of a file; the census counts its leaves on the way."""
-        census = self.tallies.census_of(file.source)
-        ref = file.path.replace("!/", "%21/")  # as for members of archives: "!/" is theirs
-        for item in walk(stream, ref, self.instructions.limits, scratch=self.out.directory):
-            if isinstance(item, Leaf):
-                encoding = ""
-                for found in records(item, self.instructions.options):
-                    encoding = encoding or (found.decoded.encoding if isinstance(found, Record) else "")
-                    _count_lines(census, item, found)
-                    yield found
-                item.stream.drain()
-                census.count_file(item.type.name, item.stream.position, encoding)
-            else:
-                yield item
+    @property
+    def is_used(self) -> bool:
+        return self.left == 0
 
-    def _take(self, found: Record | Problem, source: str) -> bool:
-        """Cleans one record, or writes down a problem. False: it is not in the sample."""
-        identity = document_id(source, found.ref)
-        if self.instructions.share < 1 and position(identity) >= self.instructions.share:
+    def use(self) -> None:
+        if self.left is not None:
+            self.left -= 1
+
+
+class PartReader:
+    """Reads one part of a unit and hands each record and problem to `take`, which says whether it counts for the quota of its file."""
+
+    def __init__(self, instructions: Instructions, out: UnitOutput) -> None:
+        self.instructions = instructions
+        self.out = out
+        self.writer = Writer(out)
+
+    def take(self, found: Record | Problem, source: str, ref: str) -> bool:
+        raise NotImplementedError
+
+    def read(self, cursor: Cursor) -> None:
+        """The part's records, in order; the census counts them on the way."""
+        tallies, last = self.writer.tallies, Stretch()
+        quota, open_file, reported, read = Quota(self.instructions), None, cursor.raw_position, cursor.raw_read
+        for event in cursor.between(*self.instructions.bounds(self.out.part)):
+            last.count(tallies, event.at)
+            source = event.file.source
+            if isinstance(event, LeafEnd):
+                tallies.census_of(source).count_file(event.type, event.bytes)
+                continue
+            if event.file is not open_file:
+                open_file = event.file
+                quota.open(open_file)
+            if quota.is_used:
+                cursor.leave_file()
+                continue
+            found = event.item.read()
+            last.begin(event, found)
+            _count_lines(tallies.census_of(source), event.type, found)
+            if self.take(found, *self._place(found, source)):
+                quota.use()
+            self.out.advance(max(0, cursor.raw_position - reported))
+            reported = max(reported, cursor.raw_position)
+        last.count(tallies, cursor.position)
+        self.out.advance(max(0, cursor.raw_position - reported))
+        tallies.read_bytes += cursor.raw_read - read
+
+    def _place(self, found: Record | Problem, source: str) -> tuple[str, str]:
+        """Source and ref. By --source-field one source may have records of several PATHs: their refs must differ."""
+        if not self.instructions.options.fields.source:
+            return source, found.ref
+        named = found.source if isinstance(found, Record) else ""
+        return slug(named) if named else source, f"{source}/{found.ref}"
+
+
+class Cleaner(PartReader):
+    """Each record becomes a row of docs or of rejected."""
+
+    index = 0  # of the record in the part: how the engine remembers which one killed a worker
+
+    def take(self, found: Record | Problem, source: str, ref: str) -> bool:
+        if self.instructions.share < 1 and position(document_id(source, ref)) >= self.instructions.share:
             return False
         self.index += 1
-        outcome = self._clean(found) if isinstance(found, Record) else _rejection(found)
-        if isinstance(outcome, Document):
-            self._keep(identity, source, found.ref, outcome)
+        if isinstance(found, Record):
+            stopped = Rejection("extract" if found.markup else "rules", "", text=found.decoded.text)
+            outcome = guarded(self.out, self.index, stopped, clean, replace(found, source=source, ref=ref), self.instructions.recipe)
         else:
-            self._reject(identity, source, found.ref, outcome)
+            outcome = as_rejection(found)
+        self.writer.add(source, ref, outcome)
         return True
 
-    def _clean(self, record: Record) -> Document | Rejection:
-        try:
-            outcome: Document | Rejection = self.out.guard(self.index, clean, record, self.instructions.recipe)
-        except DocumentStopped as stop:
-            return Rejection("extract" if record.markup else "rules", stop.rule, detail=stop.detail, text=record.decoded.text)
-        return outcome
 
-    def _keep(self, identity: str, source: str, ref: str, document: Document) -> None:
-        language, form = document.language, document.form
-        head = (identity, document.text, source, ref, document.url, document.title, document.encoding)
-        found = (language.tag, language.confidence, form.form, form.programming_language, [span._asdict() for span in document.spans], document.meta)
-        self.docs.add(document.text, *head, *found)
-        for part in document.left_out:
-            place = (part.start, part.end, document.text[part.start : part.end][:MAX_EXCERPT_CHARACTERS], "", None, None)
-            self.removed.add("", identity, ref, source, "clean", part.rule, None, None, part.detail, *place)
-        self.tallies.count_document(source, document)
-
-    def _reject(self, identity: str, source: str, ref: str, rejection: Rejection) -> None:
-        text = clip(rejection.text)
-        measured = (rejection.value, rejection.threshold) if rejection.value or rejection.threshold else (None, None)
-        excerpt = rejection.text[rejection.start : rejection.end or None][:MAX_EXCERPT_CHARACTERS]
-        row = (identity, ref, source, "clean", rejection.rule, *measured, rejection.detail, rejection.start, rejection.end, excerpt, text, None, None)
-        self.rejected.add(text, *row)
-        self.tallies.count_rejection(source, rejection)
+def guarded(out: UnitOutput, index: int, stopped: Rejection, function: Callable[..., Document | Rejection], *args: Any) -> Document | Rejection:
+    """`function(*args)`, or `stopped` with the limit that it ran over."""
+    try:
+        outcome: Document | Rejection = out.guard(index, function, *args)
+    except DocumentStopped as stop:
+        return replace(stopped, rule=stop.rule, detail=stop.detail)
+    return outcome
 
 
-def _count_lines(census: Any, leaf: Leaf, found: Record | Problem) -> None:
-    """Lines of text, and lines of JSONL, with those of them that are bad."""
-    is_jsonl = leaf.type.name == "jsonl"
+def _count_lines(census: SourceCensus, type_name: str, found: Record | Problem) -> None:
+    """Lines of text, and records that stand on lines of their own, with those of them that are bad."""
     if isinstance(found, Record):
         bad = found.decoded.bad_lines
-        census.count_lines(1 if is_jsonl else found.decoded.text.count("\n") + 1, min(bad, 1) if is_jsonl else bad)
-    elif is_jsonl:
-        bad = int(found.value) if found.rule == "bad-lines" else int(found.rule in BAD_LINES)
-        census.count_lines(max(1, bad), bad)
+        census.count_lines(1 if type_name in ROW_TYPES else found.decoded.text.count("\n") + 1, min(bad, 1) if type_name in ROW_TYPES else bad)
+    elif type_name in ROW_TYPES:
+        census.count_lines(1, int(found.rule in BAD_LINES))
 
 
-def _rejection(problem: Problem) -> Rejection:
+def as_rejection(problem: Problem) -> Rejection:
     return Rejection("read", problem.rule, problem.value, problem.threshold, problem.detail, text=problem.text)

@@ -17,14 +17,16 @@ from typing import get_args
 import pyarrow.parquet as pq
 import pytest
 
-from mspt.core.config import build_config
+from mspt.core.config import build_config, field_specs
 from mspt.core.errors import MsptError
 from mspt.core.shards import open_docs
 from mspt.core.stage import DocumentStopped, UnitOutput
+from mspt.core.text.cleaning import STEPS, Recipe
 from mspt.core.text.documents import document_id
 from mspt.core.text.normalize import Switches
-from mspt.core.text.rules import Thresholds
-from mspt.stages.clean import CleanConfig, Switch, instructions
+from mspt.core.text.rules import KINDS, PROFILES
+from mspt.core.text.script_conversion import Target
+from mspt.stages.clean import CleanConfig, Step, Switch, instructions
 from support.inline import work_inline
 from support.packing import tar, zipped
 
@@ -59,7 +61,7 @@ def rows(artifact, pattern: str) -> list[dict]:
 
 
 def test_every_record_ends_in_docs_or_rejected(raw, workspace, inline):
-    made = workspace.run("clean", {"min_characters": 30}, paths=[raw])
+    made = workspace.run("clean", {"limit": ["too-short=30"]}, paths=[raw])
     docs = {row["ref"]: row for row in rows(made, "docs-*.parquet")}
     assert set(docs) == {"records.txt#0", "records.txt#3", "archive.bin!/in.zip!/页.htm#0", "archive.bin!/notes#0", "cut.gz#0"}
     rejected = {(row["ref"], row["rule"]) for row in rows(made, "rejected/*.parquet")}
@@ -82,11 +84,11 @@ def test_a_document_says_where_it_came_from_and_what_it_is(raw, workspace, inlin
     assert all(0 <= span["start"] < span["end"] <= len(page["text"]) for span in page["spans"])
     record = docs["records.txt#0"]
     assert (record["url"], json.loads(record["meta"]), record["lang_confidence"] > 0.9) == ("http://a/", {"id": "a"}, True)
-    assert docs["archive.bin!/notes#0"]["encoding"] == "big5hkscs"
+    assert docs["archive.bin!/notes#0"]["encoding"] == "cp950"
 
 
 def test_a_rejected_row_shows_what_was_measured_and_the_text(raw, workspace, inline):
-    made = workspace.run("clean", {"min_characters": 30}, paths=[raw])
+    made = workspace.run("clean", {"limit": ["too-short=30"]}, paths=[raw])
     (row,) = [row for row in rows(made, "rejected/*.parquet") if row["rule"] == "too-short"]
     assert (row["value"], row["threshold"], row["text"], row["excerpt"], row["stage"]) == (1, 30, "短", "短", "clean")
     (row,) = [row for row in rows(made, "rejected/*.parquet") if row["rule"] == "unread-type"]
@@ -98,7 +100,7 @@ def test_the_census_and_the_funnel(raw, workspace, inline):
     source = made.stats["sources"]["raw"]
     assert {name: tally["files"] for name, tally in source["types"].items()} == {"jsonl": 1, "html": 1, "text": 2, "png": 1, "empty": 1}
     assert source["types"]["png"]["bytes"] == 508
-    assert {name: tally["files"] for name, tally in source["encodings"].items()} == {"utf-8": 2, "gb18030": 1, "big5hkscs": 1}
+    assert {name: tally["files"] for name, tally in source["encodings"].items()} == {"utf-8": 2, "gb18030": 1, "cp950": 1}
     assert source["bad_lines"] == 1
     steps = {step["step"]: (step["in"], step["out"]) for step in made.stats["steps"]}
     assert steps["read"] == (11, 6)
@@ -181,15 +183,27 @@ def test_a_document_that_is_stopped_has_a_row_and_the_others_stay(raw, workspace
 
 def test_the_settings_are_those_of_the_domain():
     """The stage file imports nothing heavy, so it repeats names and defaults; here they are held together."""
-    made = instructions(CleanConfig(), num_files=1)
-    assert made.recipe.thresholds == Thresholds()
-    assert made.recipe.switches == Switches()
+    assert instructions(CleanConfig(), 1, Path()).recipe == Recipe()
     assert set(get_args(Switch)) == {field.name for field in fields(Switches)}
-    assert {field.name for field in fields(Thresholds)} - {field.name for field in fields(CleanConfig)} == {"max_replacement"}
-    changed = {field.name: field.default + 1 for field in fields(Thresholds) if field.name in ("min_characters", "max_token", "max_lorem_ipsum")}
-    assert instructions(build_config(CleanConfig, changed), 1).recipe.thresholds == Thresholds(**changed)
+    assert get_args(Step) == STEPS
+    assert set(field_choices("script")) == {"keep", *get_args(Target)}
+    assert set(field_choices("profile")) == set(PROFILES)
     with pytest.raises(MsptError, match="leave"):
         build_config(CleanConfig, {"leave": ["no_such"]})
+
+
+def field_choices(name: str) -> tuple[str, ...]:
+    return next(spec.choices for spec in field_specs(CleanConfig) if spec.name == name)
+
+
+def test_limits_are_changed_by_name_and_kind():
+    found = instructions(build_config(CleanConfig, {"limit": ["too-short=100", "short-lines.zh=0.8", "symbols=off"]}), 1, Path()).recipe.profile
+    limits = {(name, kind): limit for name, kind, limit in found.changes}
+    assert limits == {**{("too-short", kind): 100 for kind in KINDS}, ("short-lines", "zh"): 0.8, **{("symbols", kind): None for kind in KINDS}}
+    for wrong, words in (("too-short", "RULE=NUMBER"), ("too-short=many", "RULE=NUMBER"), ("to-short=3", "too-short"), ("symbols.fr=1", "symbols.zh")):
+        with pytest.raises(MsptError) as error:
+            instructions(build_config(CleanConfig, {"limit": [wrong]}), 1, Path())
+        assert words in f"{error.value.message} {error.value.hint}"
 
 
 def data_hashes(artifact) -> dict[str, str]:
@@ -232,13 +246,15 @@ def test_a_kill_in_the_middle_changes_nothing(tmp_path, workspace, seconds):
 
 
 def test_real_files_of_every_kind(shared, workspace, inline):
-    """Counted by hand: 7 of the 13 files of warc are WARC or ARC, `abcd` and `hi` are too short, 4 are licences and notices."""
+    """warcio counts 48 + 3 + 4 + 2 + 6 + 6 + 6 records in the seven WARC and ARC files; of the six others two are too short, four are licences and notices."""
     data = shared / "data"
     made = workspace.run("clean", paths=[data / "warc", data / "html_zh_news/html"])
+    assert made.stats["sources"]["warc"]["in"] == 75 + 6
+    types = {name: tally["files"] for name, tally in made.stats["sources"]["warc"]["types"].items()}
+    assert types == {"warc": 6, "arc": 1, "text": 6}
     counts = made.manifest["counts"]
-    assert made.stats["sources"]["warc"]["in"] == 13
-    assert counts["rejected"] == {"unread-type": 7, "too-short": 2}
-    assert counts["out"] == 4 + 66
+    assert not {"unread-type", "corrupt"} & counts["rejected"].keys()
     pages = [row for row in rows(made, "docs-*.parquet") if row["source"] != "warc"]
+    assert len(pages) == 66
     assert all(row["lang"].startswith("zh-") for row in pages)
     assert not any("function(" in row["text"] or "document.write" in row["text"] for row in pages)

@@ -4,10 +4,11 @@ import pickle
 
 import pytest
 
-from mspt.core.text.cleaning import Document, Recipe, Rejection, clean
+from mspt.core.text.cleaning import Recipe, clean
 from mspt.core.text.decode import decode
-from mspt.core.text.records import Record
-from mspt.core.text.rules import Thresholds
+from mspt.core.text.outcomes import Document, Rejection
+from mspt.core.text.readers.record import Record
+from mspt.core.text.rules import DEFAULT
 
 POEM = "春天来了，花园里的花都开了。\n孩子们在草地上跑来跑去，大家都很高兴。\n老人坐在树下，慢慢地喝着茶，说着从前的事情。\n"
 
@@ -61,7 +62,7 @@ def test_who_says_no_and_why(data, markup, step, rule):
 
 
 def test_a_rejection_carries_what_was_measured():
-    found = clean(record("太短".encode()), Recipe(thresholds=Thresholds(min_characters=7)))
+    found = clean(record("太短".encode()), Recipe(profile=DEFAULT.changed({"too-short": 7})))
     assert (found.value, found.threshold, found.text) == (2, 7, "太短")
 
 

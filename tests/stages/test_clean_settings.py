@@ -1,0 +1,137 @@
+"""--steps, --source-field, --map: what the settings of clean choose."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from mspt.core.errors import MsptError
+from support.inline import work_inline
+
+CHINESE = "春天来了，花园里的花都开了。孩子们在草地上跑来跑去，大家都很高兴。老人坐在树下，慢慢地喝着茶，说着从前的事情。"
+ENGLISH = "The garden is full of flowers in the spring, and the children run across the grass while the old men sit under the trees and drink tea."
+MOJIBAKE = CHINESE.encode().decode("latin-1")
+
+
+def rows(artifact, pattern: str = "docs-*.parquet") -> list[dict]:
+    return [row for path in sorted(artifact.root.glob(pattern)) for row in pq.read_table(path).to_pylist()]
+
+
+@pytest.fixture
+def clean(tmp_path, workspace, monkeypatch):
+    """clean({name: bytes}, **settings) -> artifact."""
+    work_inline(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+
+    def run(files: dict[str, bytes], **settings):
+        folder = tmp_path / "raw"
+        folder.mkdir(exist_ok=True)
+        for name, data in files.items():
+            (folder / name).write_bytes(data)
+        return workspace.run("clean", settings, paths=[folder])
+
+    return run
+
+
+def jsonl(*records: dict) -> bytes:
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
+
+
+def test_each_step_can_be_judged_alone(clean):
+    """The same four records; a step that is left out neither changes nor rejects."""
+    page = f"<html><body><nav>首页 登录</nav><p>{CHINESE}</p></body></html>"
+    files = {"a.jsonl": jsonl({"text": MOJIBAKE}, {"text": "短"}, {"text": f"{ENGLISH}\u200b  {ENGLISH}"}), "b.html": page.encode()}
+    nothing = {row["ref"]: row for row in rows(clean(files, steps=[]))}
+    assert {ref: row["text"] for ref, row in nothing.items()} == {
+        "a.jsonl#0": MOJIBAKE, "a.jsonl#1": "短", "a.jsonl#2": f"{ENGLISH}\u200b  {ENGLISH}", "b.html#0": page
+    }  # fmt: skip
+    assert {row["lang"] for row in nothing.values()} == {"und"}
+    decoded = {row["ref"]: row["text"] for row in rows(clean(files, steps=["decode"]))}
+    assert decoded == {**{ref: row["text"] for ref, row in nothing.items()}, "a.jsonl#0": CHINESE}
+    extracted = {row["ref"]: row["text"] for row in rows(clean(files, steps=["extract"]))}
+    assert extracted["b.html#0"] == CHINESE
+    normalized = {row["ref"]: row["text"] for row in rows(clean(files, steps=["normalize"]))}
+    assert normalized["a.jsonl#2"] == f"{ENGLISH} {ENGLISH}"
+    languages = {row["ref"]: row["lang"] for row in rows(clean(files, steps=["language"]))}
+    assert languages["a.jsonl#2"] == "en"
+    judged = clean(files, steps=["rules"])
+    assert "a.jsonl#1" in {row["ref"] for row in rows(judged, "rejected/*.parquet")}
+    with pytest.raises(MsptError, match="steps"):
+        clean(files, steps=["wash"])
+
+
+def test_the_source_may_be_a_field_of_the_record(clean):
+    """Ids stay unique although two files give records of one source; a record that names none keeps that of its PATH."""
+    made = clean(
+        {
+            "a.jsonl": jsonl({"text": CHINESE, "from": {"site": "新闻 网"}}, {"text": CHINESE + "一"}),
+            "b.jsonl": jsonl({"text": CHINESE + "二", "from": {"site": "新闻 网"}}),
+        },
+        source_field="from.site",
+    )
+    docs = rows(made)
+    assert [(row["source"], row["ref"]) for row in docs] == [("新闻-网", "raw/a.jsonl#0"), ("raw", "raw/a.jsonl#1"), ("新闻-网", "raw/b.jsonl#0")]
+    assert len({row["id"] for row in docs}) == 3
+    assert {name: counts["in"] for name, counts in made.stats["sources"].items() if "in" in counts} == {"raw": 1, "新闻-网": 2}
+
+
+def test_a_function_of_the_user_changes_and_drops_records(clean, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from mspt.core.text.mapping import Drop\n"
+        "def tidy(record):\n"
+        "    stars = record['fields']['stars']\n"
+        "    if stars < 3:\n"
+        "        return Drop('few stars')\n"
+        "    return {'text': record['text'] + '……' * (6 // (stars - 3)), 'title': record['ref']}\n",
+        encoding="utf-8",
+    )
+    records = [{"text": CHINESE, "stars": 1}, {"text": CHINESE, "stars": 5}, {"text": CHINESE, "stars": 3}, {"text": CHINESE}]
+    made = clean({"a.jsonl": jsonl(*records)}, map="mine.py:tidy")
+    (row,) = rows(made)
+    assert (row["text"], row["title"]) == (CHINESE + "……" * 3, "a.jsonl#1")
+    rejected = {row["ref"]: (row["rule"], row["detail"]) for row in rows(made, "rejected/*.parquet")}
+    assert rejected["a.jsonl#0"] == ("map", "few stars")
+    assert rejected["a.jsonl#2"][0] == "map-error"
+    assert "ZeroDivisionError" in rejected["a.jsonl#2"][1]
+    assert "line 6 of mine.py" in rejected["a.jsonl#2"][1]
+    assert "KeyError: 'stars'" in rejected["a.jsonl#3"][1]
+    (step,) = [step for step in made.stats["steps"] if step["step"] == "map"]
+    assert (step["in"], step["out"], step["rejected"]) == (4, 1, {"map-error": 2, "map": 1})
+
+
+def test_the_source_of_the_function_counts_and_its_place_does_not(clean, tmp_path, workspace):
+    mine, data = tmp_path / "mine.py", {"a.jsonl": jsonl({"text": CHINESE})}
+    mine.write_text("def tidy(record):\n    return record['text'] + '甲'\n", encoding="utf-8")
+    first = clean(data, map="mine.py:tidy")
+    assert clean(data, map=f"{tmp_path}/mine.py:tidy").ref == first.ref
+    mine.write_text("def tidy(record):\n    return record['text'] + '乙'\n", encoding="utf-8")
+    second = clean(data, map="mine.py:tidy")
+    assert [row["text"][-1] for row in (*rows(first), *rows(second))] == ["甲", "乙"]
+    assert any("map mine.py:tidy" in note.replace("'", "") for note in workspace.notes.notes)
+    for spec, words in (("mine.py", "MODULE:FUNCTION"), ("mine.py:none", "none"), ("nowhere.py:tidy", "nowhere")):
+        with pytest.raises(MsptError, match=words):
+            clean(data, map=spec)
+
+
+def test_units_that_another_function_cleaned_are_not_taken_over(clean, tmp_path, workspace):
+    mine, data = tmp_path / "mine.py", {"a.jsonl": jsonl({"text": CHINESE})}
+    for letter in "甲乙":
+        mine.write_text(f"def tidy(record):\n    return record['text'] + '{letter}'\n", encoding="utf-8")
+        made = clean(data, map="mine.py:tidy")
+        assert not any("taken over" in note for note in workspace.notes.notes)
+        assert rows(made)[0]["text"].endswith(letter)
+
+
+def test_the_place_of_a_function_is_the_folder_of_the_settings_file(tmp_path, workspace, monkeypatch):
+    work_inline(monkeypatch)
+    (tmp_path / "mine.py").write_text("def tidy(record):\n    return record['text'] * 2\n", encoding="utf-8")
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(jsonl({"text": CHINESE}))
+    elsewhere = Path(tmp_path / "elsewhere")
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    made = workspace.run("clean", {"map": "mine.py:tidy"}, paths=[path], base=tmp_path)
+    assert rows(made)[0]["text"] == CHINESE * 2
