@@ -169,7 +169,7 @@ def _user_files(paths: Sequence[Path]) -> list[RawFile]:
     for path in paths:
         if not path.exists():
             raise MsptError(f"{path}: no such file or directory")
-        found += [rehash(file) for file in list_files([RawPath(str(path.resolve()))], Path("/"))]
+        found += [rehash(file) for file in list_files([RawPath(str(path.resolve()))], Path("/"), follow_links=True)]
     return found
 
 

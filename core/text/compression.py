@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
@@ -15,29 +16,51 @@ from mspt.core.text.streams import CHUNK, Broken, ByteStream, Fault
 
 # Small inputs may expand to this much whatever the ratio: a file of blanks is no attack.
 GRACE_BYTES = 16 * 1024 * 1024
-XZ_MEMORY_BYTES = 256 * 1024 * 1024  # xz -9 needs 65 MB, a dictionary bomb asks for 4 GB
-FEED_BYTES = 16 * 1024  # what is lost before a damaged place of a deflate stream is at most what this much input holds
+# What a decompressor may keep: xz -9 needs 65 MB, zstd --long=27 128 MB. A dictionary bomb asks for 4 GB, and so does zstd --long=31.
+DICTIONARY_BYTES = 256 * 1024 * 1024
+FEED_BYTES = 16 * 1024
+MIN_FEED_BYTES = 64
+LOST_SHARE = 1 / 8  # of the input before damage: what the piece in which it is met holds is lost, so pieces begin small
 ZSTD_FEED_BYTES = 2 * 1024  # a 4-byte block of zstd may stand for 128 KiB: so much input gives at most 64 MiB at once
 
 
-class Expansion:
-    """How far one raw file may grow: everything unpacked from it together, and each compressed stream alone.
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How deep containers may nest and how far one raw file may grow (a bomb is cut there; what came before it stays)."""
 
-    Both stay under max_ratio times the compressed bytes (plus GRACE_BYTES), which is what stops archives of archives of zeros.
+    max_depth: int = 8
+    max_expansion: float = 200.0  # times the compressed size; real text stays under 100 even at zstd -19 --long
+    max_unpacked_bytes: int = 2**40  # of everything in one raw file; dumps of whole encyclopaedias and crawls unpack to a few hundred GB
+    max_members: int = 10_000_000  # of all archives in one raw file
+
+
+class Expansion:
+    """How far one raw file has grown: everything unpacked from it together, and each compressed stream alone.
+
+    Both stay under max_expansion times the compressed bytes (plus GRACE_BYTES), which is what stops archives of archives of zeros.
     """
 
-    def __init__(self, raw_bytes: int, max_ratio: float) -> None:
-        self.max_ratio = max_ratio
+    def __init__(self, raw_bytes: int, limits: Limits) -> None:
+        self.limits = limits
         self._raw_bytes = raw_bytes
         self._unpacked = 0
+        self._members = 0
 
     def charge(self, produced: int, total: int, consumed: int) -> None:
-        """Count `produced` more bytes of a stream that by now gave `total` from `consumed`. Raises Broken beyond the limit."""
+        """Count `produced` more bytes of a stream that by now gave `total` from `consumed`. Raises Broken beyond a limit."""
         self._unpacked += produced
         for unpacked, packed in ((total, consumed), (self._unpacked, self._raw_bytes)):
-            if unpacked > self.max_ratio * packed + GRACE_BYTES:
+            if unpacked > self.limits.max_expansion * packed + GRACE_BYTES:
                 ratio = unpacked / max(1, packed)
-                raise Broken(Fault("expansion", f"{packed} bytes unpack to more than {unpacked}", ratio, self.max_ratio))
+                raise Broken(Fault("expansion", f"{packed} bytes unpack to more than {unpacked}", ratio, self.limits.max_expansion))
+        if self._unpacked > self.limits.max_unpacked_bytes:
+            raise Broken(Fault("expansion", "more is unpacked from one file than is allowed", self._unpacked, self.limits.max_unpacked_bytes))
+
+    def enter(self) -> None:
+        """Count one more member of an archive. Raises Broken beyond the limit."""
+        self._members += 1
+        if self._members > self.limits.max_members:
+            raise Broken(Fault("members", "the archives of one file have more members; the rest is not read", self._members, self.limits.max_members))
 
 
 class Decompressor(Protocol):
@@ -52,11 +75,12 @@ class Decompressor(Protocol):
     def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
 
 
-class _Gzip:
+class _Zlib:
     """zlib's object with the manners of bz2's."""
 
-    def __init__(self) -> None:
-        self._inner = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    def __init__(self, wbits: int) -> None:
+        self._inner = zlib.decompressobj(wbits=wbits)
+        self._error: zlib.error | None = None
         self.needs_input = True
 
     @property
@@ -68,9 +92,25 @@ class _Gzip:
         return self._inner.unused_data
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        out = self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
+        if self._error:
+            raise self._error
+        data = self._inner.unconsumed_tail + data
+        before = self._inner.copy()  # zlib drops what it made of the piece in which it meets damage; at a wrong checksum that may be the whole file
+        try:
+            out = self._inner.decompress(data, max_length)
+        except zlib.error as error:
+            self._error, self.needs_input = error, False
+            return _before_damage(before, data)
         self.needs_input = len(out) < max_length
         return out
+
+
+def _before_damage(inner: zlib._Decompress, data: bytes) -> bytes:
+    out = bytearray()
+    with contextlib.suppress(zlib.error):
+        for byte in data:
+            out += inner.decompress(bytes([byte]))
+    return bytes(out)
 
 
 class _Zstd:
@@ -79,7 +119,7 @@ class _Zstd:
     needs_input = True
 
     def __init__(self) -> None:
-        self._inner = zstandard.ZstdDecompressor().decompressobj()
+        self._inner = zstandard.ZstdDecompressor(max_window_size=DICTIONARY_BYTES).decompressobj()
 
     @property
     def eof(self) -> bool:
@@ -95,25 +135,47 @@ class _Zstd:
 
 @dataclass(frozen=True)
 class Codec:
-    """How one compression is undone: a decompressor per member, input bytes per call, the magics that may begin a member."""
+    """How one compression is undone: a decompressor per member, the magics that may begin a member, input bytes per call."""
 
     name: str
     make: Callable[[], Decompressor]
-    magics: tuple[bytes, ...]
+    magics: tuple[bytes, ...] = ()
     feed_bytes: int = FEED_BYTES
 
 
+def _make_gzip() -> Decompressor:
+    return _Zlib(16 + zlib.MAX_WBITS)
+
+
+def _make_deflate() -> Decompressor:
+    return _Zlib(-zlib.MAX_WBITS)
+
+
 def _make_xz() -> Decompressor:
-    return lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES)
+    return lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=DICTIONARY_BYTES)
 
 
 ZSTD_MAGICS = (b"\x28\xb5\x2f\xfd", *(bytes([low]) + b"\x2a\x4d\x18" for low in range(0x50, 0x60)))  # frames and skippable frames
 CODECS = {
-    "gzip": Codec("gzip", _Gzip, (b"\x1f\x8b",)),
+    "gzip": Codec("gzip", _make_gzip, (b"\x1f\x8b",)),
     "bzip2": Codec("bzip2", bz2.BZ2Decompressor, (b"BZh",)),
     "xz": Codec("xz", _make_xz, (b"\xfd7zXZ\x00",)),
     "zstd": Codec("zstd", _Zstd, ZSTD_MAGICS, ZSTD_FEED_BYTES),
 }
+DEFLATE = Codec("deflate", _make_deflate)  # a stream without head and checksum, as members of a zip are
+
+
+def pieces(member: Decompressor, read: Callable[[int], bytes], feed_bytes: int) -> Iterator[bytes]:
+    """What a decompressor makes of the bytes that `read` gives, up to its end or theirs."""
+    consumed = 0
+    while not member.eof:
+        data = b""
+        if member.needs_input:
+            data = read(min(feed_bytes, max(MIN_FEED_BYTES, int(consumed * LOST_SHARE))))
+            consumed += len(data)
+            if not data:
+                return
+        yield member.decompress(data, CHUNK)
 
 
 def decompress(source: ByteStream, codec: Codec, expansion: Expansion) -> Iterator[bytes]:
@@ -124,14 +186,12 @@ def decompress(source: ByteStream, codec: Codec, expansion: Expansion) -> Iterat
     total, start = 0, source.position
     while source.peek(1):
         member = codec.make()
-        while not member.eof:
-            data = source.read(codec.feed_bytes) if member.needs_input else b""
-            if member.needs_input and not data:
-                raise Broken(Fault("truncated", f"{codec.name} stream ends after {total} bytes of content"))
-            out = member.decompress(data, CHUNK)
+        for out in pieces(member, source.read, codec.feed_bytes):
             total += len(out)
             expansion.charge(len(out), total, source.position - start)
             yield out
+        if not member.eof:
+            raise Broken(Fault("truncated", f"{codec.name} stream ends after {total} bytes of content"))
         source.push_back(member.unused_data)
         _skip_padding(source)
         if (head := source.peek(8)) and not head.startswith(codec.magics):

@@ -9,22 +9,24 @@ paths; links and devices are not followed. Nothing raises for what the data is: 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mspt.core.text.archives import tar_members, zip_members
-from mspt.core.text.compression import CODECS, Expansion, decompress
-from mspt.core.text.sniff import EMPTY, HEAD_BYTES, TAR, FileType, sniff
+from mspt.core.text.archive_7z import seven_zip_members
+from mspt.core.text.archive_names import one_line
+from mspt.core.text.archive_tar import tar_members
+from mspt.core.text.archive_zip import zip_members
+from mspt.core.text.archives import Member
+from mspt.core.text.base64_stream import decode_base64
+from mspt.core.text.compression import CODECS, Expansion, Limits, decompress
+from mspt.core.text.sniff import BASE64, EMPTY, HEAD_BYTES, FileType, sniff
 from mspt.core.text.streams import Broken, ByteStream, Fault
 
+__all__ = ["Leaf", "Limits", "Problem", "walk"]
 
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """How deep containers may nest and how far they may expand (a bomb is cut there; what came before it stays)."""
-
-    max_depth: int = 8
-    max_expansion: float = 200.0  # times the compressed size; real text stays under 100 even at zstd -19 --long
+DEFAULTS = Limits()
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Leaf:
 class Problem:
     """What could not be read, and why: one row of rejected/.
 
-    rule: truncated, corrupt, expansion, depth, encrypted, unsupported, not-a-file (from containers); see records for the others.
+    rule: truncated, corrupt, expansion, members, depth, encrypted, unsupported, not-a-file (from containers); see records for the others.
     """
 
     ref: str
@@ -51,13 +53,14 @@ class Problem:
     text: str = ""  # what was there, where it can be shown
 
 
-def walk(stream: ByteStream, ref: str, limits: Limits = Limits(), scratch: Path | None = None) -> Iterator[Leaf | Problem]:
+def walk(stream: ByteStream, ref: str, limits: Limits = DEFAULTS, scratch: Path | None = None) -> Iterator[Leaf | Problem]:
     """Leaves and problems of one raw file (open_raw), in the order in which they stand in it. Reads it to its end.
 
-    ref: what the file is called. scratch: where zips inside other archives are kept while they are read (None: the system's temporary folder).
+    ref: what the file is called. scratch: where a zip or 7z inside another container is copied to while it is read (None: the system's temporary
+    folder). All copies at one time together are not larger than what the limits let one raw file unpack to, plus the file itself for each depth.
     """
     size = stream.origin.size if stream.origin else 0
-    yield from _Walk(limits, Expansion(size, limits.max_expansion), scratch).open(stream, ref, 0)
+    yield from _Walk(limits, Expansion(size, limits), scratch).open(stream, ref, 0)
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,8 @@ class _Walk:
         if kind.role in ("stream", "archive") and depth >= self.limits.max_depth:
             yield Problem(ref, "depth", f"{kind.name} inside {depth} containers", depth + 1, self.limits.max_depth)
         elif kind.role == "stream":
-            inner = ByteStream(decompress(stream, CODECS[kind.name], self.expansion), under=stream)
-            yield from self.open(inner, ref, depth + 1)
+            unpacked = decode_base64(stream) if kind == BASE64 else decompress(stream, CODECS[kind.name], self.expansion)
+            yield from self.open(ByteStream(unpacked, under=stream), ref, depth + 1)
         elif kind.role == "archive":
             yield from self.open_archive(stream, kind, ref, depth)
         elif kind != EMPTY or not (stream.fault or stream.is_cut_below):
@@ -82,21 +85,37 @@ class _Walk:
         if stream.fault:
             yield from _report(stream.fault, stream, ref)
 
+    def members(self, stream: ByteStream, kind: FileType) -> Generator[Member | Fault, None, None]:
+        if kind.name == "tar":
+            yield from tar_members(stream)
+        elif kind.name == "zip":
+            yield from zip_members(stream, self.expansion, self.scratch)
+        else:
+            yield from seven_zip_members(stream, self.expansion, self.scratch)
+
     def open_archive(self, stream: ByteStream, kind: FileType, ref: str, depth: int) -> Iterator[Leaf | Problem]:
-        members = tar_members(stream) if kind == TAR else zip_members(stream, self.expansion, self.scratch)
-        try:
-            for member in members:
-                inner = f"{ref}!/{member.name}"
-                if isinstance(member.content, Fault):
-                    yield from _report(member.content, stream, inner)
+        is_empty = True
+        with contextlib.closing(self.members(stream, kind)) as members:
+            for found in members:
+                is_empty = False
+                try:
+                    self.expansion.enter()
+                except Broken as broken:
+                    yield from _report(broken.fault, stream, ref)
+                    return
+                if isinstance(found, Fault):
+                    if not (found.rule == "truncated" and stream.fault):  # which is reported for itself
+                        yield from _report(found, stream, ref)
+                elif isinstance(found.content, Fault):
+                    yield from _report(found.content, stream, f"{ref}!/{found.name}")
                 else:
-                    yield from self.open(member.content, inner, depth + 1)
-        except Broken as broken:
-            if not (broken.fault.rule == "truncated" and stream.fault):
-                yield from _report(broken.fault, stream, ref)
+                    yield from self.open(found.content, f"{ref}!/{found.name}", depth + 1)
+        if is_empty and not stream.fault and not stream.is_cut_below:
+            yield Problem(ref, "empty-file", f"{kind.name} without files")
 
 
 def _report(fault: Fault, stream: ByteStream, ref: str) -> Iterator[Problem]:
     """A problem, unless it is only the consequence of an end that came further below, which is reported there."""
     if not (fault.rule == "truncated" and stream.is_cut_below):
-        yield Problem(ref, fault.rule, fault.detail, fault.value, fault.threshold)
+        detail = one_line(fault.detail.encode("utf-8", "backslashreplace").decode())  # a library's message may quote what it stumbled over
+        yield Problem(ref, fault.rule, detail, fault.value, fault.threshold)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import lzma
+import os
 import struct
 import tarfile
 import zipfile
@@ -33,9 +34,12 @@ FAULTS = (
 )
 
 
+TOO_LARGE = ("Memory usage limit", "too much memory")  # how lzma and zstandard say that a dictionary or window is larger than allowed
+
+
 @dataclass(frozen=True)
 class Fault:
-    """Why a stream ended before its time: truncated, corrupt, expansion, encrypted, unsupported."""
+    """Why bytes could not be read, or ended before their time: truncated, corrupt, expansion, encrypted, unsupported, members, not-a-file."""
 
     rule: str
     detail: str
@@ -51,6 +55,15 @@ class Broken(Exception):
         self.fault = fault
 
 
+def fault_of(error: BaseException) -> Fault:
+    """What an exception of a library says about the data."""
+    text = f"{error}"
+    detail = f"{type(error).__name__}: {text}"[:MAX_DETAIL]
+    if isinstance(error, (NotImplementedError, MemoryError)) or any(words in text for words in TOO_LARGE):  # zipfile and lzma raise these two
+        return Fault("unsupported", detail)
+    return Fault("truncated" if isinstance(error, EOFError) else "corrupt", detail)
+
+
 class HashedFile(io.RawIOBase):
     """A file on disk, hashed as it is read.
 
@@ -61,7 +74,7 @@ class HashedFile(io.RawIOBase):
     def __init__(self, path: Path) -> None:
         super().__init__()
         try:
-            self._file = path.open("rb", buffering=0)
+            self._file = io.FileIO(path, opener=_open_without_waiting)
             self.size = self._file.seek(0, io.SEEK_END)
         except OSError as error:
             raise MachineError(f"cannot open {path}: {error.strerror}", "make the file readable, or leave it out") from error
@@ -89,6 +102,8 @@ class HashedFile(io.RawIOBase):
         wanted = max(0, self.size - self._position)
         if size >= 0:
             wanted = min(wanted, size)
+        if not wanted:
+            return b""  # a position that an archive claims may be none that the system can seek to
         if 0 < self._position - self._hashed <= SLACK_BYTES:
             self._absorb(self._hashed, self._pread(self._hashed, self._position - self._hashed))
         data = self._pread(self._position, wanted)
@@ -131,6 +146,10 @@ class HashedFile(io.RawIOBase):
             self._hashed = start + len(data)
 
 
+def _open_without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)  # a pipe that took the place of a listed file would wait for a writer for ever
+
+
 class ByteStream:
     """Bytes from an iterator of chunks, with look-ahead. An error of the iterator that FAULTS names ends the stream and becomes `fault`.
 
@@ -155,9 +174,13 @@ class ByteStream:
 
     def peek(self, size: int) -> bytes:
         """The next `size` bytes without taking them; fewer only when the stream ends before."""
-        while len(self._buffer) - self._at < size and (chunk := self._pull()):
-            self._buffer = self._buffer[self._at :] + chunk
-            self._at = 0
+        have = len(self._buffer) - self._at
+        if have < size:
+            pieces = [self._buffer[self._at :]]
+            while have < size and (chunk := self._pull()):
+                pieces.append(chunk)
+                have += len(chunk)
+            self._buffer, self._at = b"".join(pieces), 0  # once: a hostile stream comes byte by byte
         return self._buffer[self._at : self._at + size]
 
     def read(self, size: int) -> bytes:
@@ -169,9 +192,12 @@ class ByteStream:
 
     def push_back(self, data: bytes) -> None:
         """Give back bytes that were just read."""
-        if data:
+        start = self._at - len(data)
+        if start >= 0 and self._buffer[start : self._at] == data:  # still there: a stream of a million tiny members gives back after each
+            self._at = start
+        else:
             self._buffer, self._at = data + self._buffer[self._at :], 0
-            self.position -= len(data)
+        self.position -= len(data)
 
     def take(self) -> bytes:
         """Whatever is at hand, at least one byte; b"" at the end."""
@@ -199,10 +225,8 @@ class ByteStream:
                     return chunk
         except Broken as broken:
             self.fault = broken.fault
-        except (NotImplementedError, MemoryError) as error:  # zipfile and lzma say so
-            self.fault = Fault("unsupported", f"{error}"[:MAX_DETAIL])
-        except FAULTS as error:
-            self.fault = Fault("corrupt", f"{type(error).__name__}: {error}"[:MAX_DETAIL])
+        except (MemoryError, *FAULTS) as error:
+            self.fault = fault_of(error)
         self._ended = True
         return b""
 

@@ -62,6 +62,8 @@ class CleanConfig(SampleSettings):
         64 * 2**20
     )
     max_depth: Annotated[int, setting("how deep containers may lie in one another", ge=0, le=100)] = 8
+    max_members: Annotated[int, setting("members that all archives in one file may have together", ge=1)] = 10_000_000
+    max_unpacked_bytes: Annotated[int, setting("bytes that one file may unpack to", ge=1024, **SIZE)] = 2**40
     max_expansion: Annotated[float, setting("how many times its size a compressed file may expand to", ge=1)] = 200.0
     max_lost: Annotated[float, setting("share of the characters that decoding may lose", **SHARE)] = 0.01
     profile: Annotated[Literal["default", "strict"], setting("limits of the rules: default keeps what is text, strict what is good text")] = "default"
@@ -154,7 +156,12 @@ def instructions(config: CleanConfig, num_files: int, base: Path, words: Sensiti
             max_document_bytes=config.max_document_bytes,
             max_expansion=config.max_expansion,
         ),
-        limits=containers.Limits(max_depth=config.max_depth, max_expansion=config.max_expansion),
+        limits=containers.Limits(
+            max_depth=config.max_depth,
+            max_expansion=config.max_expansion,
+            max_members=config.max_members,
+            max_unpacked_bytes=config.max_unpacked_bytes,
+        ),
         recipe=Recipe(
             steps=config.steps,
             mode=config.mode,

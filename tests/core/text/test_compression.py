@@ -6,7 +6,7 @@ import random
 import pytest
 import zstandard
 
-from mspt.core.text.compression import CODECS, GRACE_BYTES, Expansion, decompress
+from mspt.core.text.compression import CODECS, GRACE_BYTES, Expansion, Limits, decompress
 from mspt.core.text.streams import ByteStream
 from support.packing import COMPRESSORS, damaged
 
@@ -15,7 +15,7 @@ TEXT = "".join(random.Random(1).choices("abcdefghij 的一是不了在人有我�
 
 def unpack(packed: bytes, name: str, ratio: float = 200.0) -> ByteStream:
     source = ByteStream([packed[i : i + 1000] for i in range(0, len(packed), 1000)])
-    return ByteStream(decompress(source, CODECS[name], Expansion(len(packed), ratio)), under=source)
+    return ByteStream(decompress(source, CODECS[name], Expansion(len(packed), Limits(max_expansion=ratio))), under=source)
 
 
 @pytest.mark.parametrize("name", CODECS)
@@ -71,10 +71,42 @@ def test_a_bomb_is_stopped_at_the_ratio(name):
     assert size > GRACE_BYTES / 4 or name == "zstd"  # 2 KiB of which hold the whole bomb
 
 
+def test_with_a_wrong_checksum_the_content_is_kept():
+    """Of a small gzip the checksum comes with all of the content in one piece."""
+    packed = gzip.compress(TEXT[:500])
+    stream = unpack(damaged(packed, len(packed) - 6), "gzip")
+    assert b"".join(stream.chunks()) == TEXT[:500]
+    assert stream.fault.rule == "corrupt"
+
+
+@pytest.mark.parametrize("name", ["gzip", "xz"])
+def test_of_a_small_damaged_stream_most_of_the_beginning_is_kept(name):
+    text = random.Random(4).randbytes(2000).hex().encode()
+    packed = COMPRESSORS[name](text)
+    stream = unpack(damaged(packed, 3 * len(packed) // 4), name)
+    got = b"".join(stream.chunks())
+    assert stream.fault.rule == "corrupt"
+    assert text[: len(text) // 2] == got[: len(text) // 2]
+
+
+def test_a_window_larger_than_a_worker_may_take_is_unsupported():
+    frame = b"\x28\xb5\x2f\xfd\x00\xa8" + (4 << 3 | 1).to_bytes(3, "little") + b"text"  # 2 GiB, RFC 8878
+    stream = unpack(frame, "zstd")
+    assert b"".join(stream.chunks()) == b""
+    assert stream.fault.rule == "unsupported"
+
+
+def test_a_stream_of_tiny_members_is_one_text():
+    text = TEXT[:3000]
+    stream = unpack(b"".join(gzip.compress(bytes([byte]), 1) for byte in text), "gzip")
+    assert stream.peek(2000) == text[:2000]
+    assert b"".join(stream.chunks()) == text
+
+
 def test_bombs_inside_one_file_share_one_limit():
     """Each alone stays within the grace; together they do not (42.zip has 16 of them on each of 5 levels)."""
     packed = gzip.compress(bytes(10_000_000))
-    expansion = Expansion(len(packed), 100)
+    expansion = Expansion(len(packed), Limits(max_expansion=100))
     faults = []
     for _ in range(3):
         stream = ByteStream(decompress(ByteStream([packed]), CODECS["gzip"], expansion))

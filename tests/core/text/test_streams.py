@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 
 import pytest
 
@@ -58,6 +59,30 @@ def test_peek_takes_nothing_and_read_goes_across_chunks():
     assert stream.read(1) == b""
 
 
+def test_what_is_given_back_is_read_again_wherever_it_was_read():
+    stream = ByteStream([b"abc", b"def"])
+    assert stream.take() == b"abc"
+    stream.push_back(b"c")  # its buffer is gone
+    stream.push_back(b"")
+    assert stream.read(2) == b"cd"
+    stream.push_back(b"cd")
+    stream.push_back(b"b")
+    assert (stream.position, b"".join(stream.chunks())) == (1, b"bcdef")
+
+
+def test_nothing_is_read_at_a_place_that_the_system_cannot_seek_to(tmp_path):
+    (tmp_path / "f").write_bytes(b"x" * 100)
+    with HashedFile(tmp_path / "f") as file:
+        file.seek(2**64)
+        assert file.read(10) == b""
+
+
+def test_a_pipe_in_the_place_of_a_file_does_not_wait(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(MachineError, match="pipe"):
+        open_raw(tmp_path / "pipe")
+
+
 def failing(error: Exception):
     yield b"before"
     raise error
@@ -66,7 +91,7 @@ def failing(error: Exception):
 def test_an_error_of_the_data_ends_the_stream_and_keeps_what_came_before():
     stream = ByteStream(failing(EOFError("cut")))
     assert b"".join(stream.chunks()) == b"before"
-    assert stream.fault == Fault("corrupt", "EOFError: cut")
+    assert stream.fault == Fault("truncated", "EOFError: cut")
 
 
 def test_an_error_of_the_machine_is_not_taken_for_bad_data():
