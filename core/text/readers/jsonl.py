@@ -15,6 +15,8 @@ from mspt.core.text.readers.fields import MAX_DETAIL, as_decoded, find, record_o
 from mspt.core.text.readers.lines import Lines
 from mspt.core.text.readers.record import Item, Options, Record
 
+MAX_DIGITS = 4300  # sys.int_info.default_max_str_digits: int() refuses more
+
 
 def items(leaf: Leaf, options: Options) -> Iterator[Item]:
     """One item for each line that is not blank: the record of its object, or bad-line, line-too-long, no-text."""
@@ -43,6 +45,11 @@ def parse(data: bytes, encoding: Callable[[], str] = lambda: "utf-8") -> tuple[A
     except orjson.JSONDecodeError:
         decoded = decode(data, preferred=encoding())
     try:
-        return json.loads(decoded.text.strip("\0"), strict=False), decoded.encoding, ""
+        return json.loads(decoded.text.strip("\0"), strict=False, parse_int=_whole), decoded.encoding, ""
     except (ValueError, RecursionError) as error:
         return None, decoded.encoding, f"{type(error).__name__}: {error}"[:MAX_DETAIL]
+
+
+def _whole(digits: str) -> int | float:
+    """A number; one of more digits than Python reads in linear time as orjson reads it, as a float."""
+    return int(digits) if len(digits) <= MAX_DIGITS else float(digits)

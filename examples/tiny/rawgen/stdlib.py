@@ -23,8 +23,10 @@ MIN_CHARACTERS = 400
 MAX_CHARACTERS = 4000  # of a docstring or topic piece: many documents make a validation split by document meaningful
 MAX_SOURCE_BYTES = 40_000
 DOCSTRING_SHARE = 0.2  # modules with more than this share of docstrings give docstrings, the others code
-# Not prose, not in every installation (Debian splits them off), or other tools' code.
-LEFT_OUT = frozenset({"test", "idlelib", "turtledemo", "tkinter", "ensurepip", "lib2to3", "distutils", "encodings", "pydoc_data", "antigravity", "this"})
+# Not prose, not in every installation (Debian splits them off), other tools' code, or generated (clean rejects what says so).
+LEFT_OUT = frozenset({
+    "test", "idlelib", "turtledemo", "tkinter", "ensurepip", "lib2to3", "distutils", "encodings", "pydoc_data", "antigravity", "this", "stringprep",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -86,11 +86,17 @@ def test_the_encoding_of_the_part_before_is_kept_where_it_fits():
 
 def test_evidence_is_taken_from_the_whole_document():
     parts = [f"{i:04d} " + "字" * 10 + "。 " + "ascii " * 30 for i in range(400)]
-    evidence = evidence_of("".join(parts).encode("gbk")).decode("gbk", "ignore")
-    assert len(evidence.encode("gbk")) <= EVIDENCE_BYTES + 1000
+    evidence = evidence_of("".join(parts).encode("gbk"), EVIDENCE_BYTES[-1]).decode("gbk", "ignore")
+    assert len(evidence.encode("gbk")) <= EVIDENCE_BYTES[-1] + 1000
     numbers = [int(word) for word in re.findall(r"\d{4}", evidence)]
     assert min(numbers) < 10
     assert max(numbers) > 380
+
+
+def test_long_words_behind_a_bad_byte_cost_no_more_than_their_length():
+    """A pattern that tried every start took 62 s for this; the evidence is the odd bytes with their surroundings, not the words."""
+    data = b"\xb9\xfe \n" + b"x" * 2_000_000 + b"\n" + b"y" * 100_000 + "漢字".encode("gbk") + b"z" * 100_000
+    assert evidence_of(data, 8192) == b"\xb9\xfe " + b" " + b"y" * 24 + "漢字".encode("gbk") + b"z" * 25  # one more: it could be the second half of a character
 
 
 def samples(path, size: int, number: int) -> Iterator[str]:
