@@ -21,10 +21,10 @@ BOMS = (  # longest first: the mark of UTF-32-LE begins with that of UTF-16-LE
 SUPERSETS = {
     "gb2312": "gb18030",
     "gbk": "gb18030",
-    "big5": "big5hkscs",
+    "big5": "cp950",
     "shift_jis": "cp932",
-    "shift_jis_2004": "cp932",
-    "euc_jp": "euc_jis_2004",
+    "shift_jisx0213": "shift_jis_2004",
+    "euc_jisx0213": "euc_jis_2004",
     "euc_kr": "cp949",
     "ascii": "cp1252",
     "iso8859-1": "cp1252",
@@ -42,22 +42,26 @@ ALIASES = {  # names seen in pages that Python does not know
     "gb2312-80": "gb18030",
     "gb-2312": "gb18030",
     "cn-gb": "gb18030",
-    "big-5": "big5hkscs",
-    "cn-big5": "big5hkscs",
-    "x-x-big5": "big5hkscs",
+    "big-5": "cp950",
+    "cn-big5": "cp950",
+    "x-x-big5": "cp950",
     "x-sjis": "cp932",
-    "x-euc-jp": "euc_jis_2004",
+    "x-euc-jp": "euc_jp",
     "windows-949": "cp949",
     "utf_8": "utf-8",
     "unicode": "utf-8",
 }
-# The codecs of two dialects of one encoding: the first that reads all bytes is taken.
-DIALECTS = {
-    "big5hkscs": ("big5hkscs", "cp950"),
-    "cp932": ("cp932", "shift_jis_2004"),
-    "euc_jis_2004": ("euc_jis_2004", "euc_jp"),
-}
-MULTI_BYTE = frozenset({"gb18030", "big5hkscs", "cp932", "euc_jis_2004", "cp949", "johab"})
+# Codecs that read most bytes alike, the usual one first: which one it is, the rare characters say. Of Big5, cp950 has the punctuation of Taiwan and browsers,
+# big5hkscs the characters of Hong Kong.
+DIALECTS = (
+    ("cp950", "big5hkscs"),
+    ("cp932", "shift_jis_2004"),
+    ("euc_jp", "euc_jis_2004"),
+    ("cp1251", "kz1048", "ptcp154"),
+    ("koi8-r", "koi8-u", "koi8-t"),
+    ("cp866", "cp1125"),
+)
+MULTI_BYTE = frozenset({"gb18030", "cp950", "big5hkscs", "cp932", "shift_jis_2004", "euc_jp", "euc_jis_2004", "cp949", "johab"})
 
 DECLARATION_BYTES = 32 * 1024
 DECLARATION = re.compile(
@@ -70,10 +74,15 @@ COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 # C0 controls that no text in a byte-wise encoding holds. UTF-16 of Chinese does: each low byte is one with probability 27/256.
 CONTROLS = bytes([*range(0x01, 0x08), *range(0x0E, 0x1B), *range(0x1C, 0x20)])
 PATTERN_BYTES = 64 * 1024
-MIN_CONTROL_SHARE = 0.005
+MIN_CONTROL_SHARE = 0.015  # Chinese has .05, kana .03 by their marks; below, `decode` weighs the readings, so that a stray control in KOI8 is no proof
 MIN_CERTAIN_SHARE = 0.2  # with fewer, bytes that are valid UTF-8 or nearly all ASCII are just that, with stray NULs; ASCII in UTF-16 has half
 MAX_ASCII_SHARE = 0.85  # Chinese in UTF-16 has about .5 of bytes that look like ASCII, kana .65
 MIN_PLAUSIBLE_SHARE = 0.9  # the right reading has > .99, the swapped one of Han about .35, random bytes .55
+
+
+def dialects_of(codec: str) -> tuple[str, ...]:
+    """The codecs that may be meant where `codec` is named, itself included."""
+    return next((family for family in DIALECTS if codec in family), (codec,))
 
 
 def codec_of(label: str) -> str | None:
@@ -111,9 +120,14 @@ def control_share(data: bytes) -> float:
 def unicode_by_pattern(data: bytes) -> str | None:
     """utf-16-le/be or utf-32-le/be when bytes without a mark can only be that, else None.
 
-    Read as code units in the right order nearly all lie where scripts are; and bytes occur (NUL, C0 controls) that other texts do not have.
+    Read as code units in the right order nearly all lie where scripts are; and bytes occur (NUL, C0 controls) that other texts do not have. Where a byte
+    is missing in the middle, that holds for the beginning only.
     """
-    sample = data[: min(PATTERN_BYTES, len(data) // 4 * 4)] if len(data) >= 8 else data[: len(data) // 2 * 2]
+    return _unicode_by_pattern(data[:PATTERN_BYTES]) or _unicode_by_pattern(data[: min(PATTERN_BYTES // 16, len(data) // 3)])
+
+
+def _unicode_by_pattern(data: bytes) -> str | None:
+    sample = data[: len(data) // 4 * 4] if len(data) >= 8 else data[: len(data) // 2 * 2]
     odd = control_share(sample) + sample.count(0) / max(1, len(sample))
     if odd < MIN_CONTROL_SHARE or (odd < MIN_CERTAIN_SHARE and (_is_utf8(sample) or _ascii_share(sample) > MAX_ASCII_SHARE)):
         return None
@@ -155,6 +169,13 @@ _PLAUSIBLE = _plausible_units()
 
 
 def _plausible_share(sample: bytes, dtype: str) -> float:
-    units = np.frombuffer(sample, dtype=dtype).astype(np.uint32)
-    supplementary = (units >= 0x1F000) & (units < 0x32000)  # only whole UTF-32 units get here: emoji, rare Han
-    return float((_PLAUSIBLE[np.minimum(units, 0xFFFF)] & (units < 0x10000) | supplementary).mean())
+    return float(plausible_units(np.frombuffer(sample, dtype=dtype)).mean())
+
+
+def plausible_units(units: npt.NDArray[np.uint16] | npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    """Which of the code units of UTF-16 or UTF-32 lie where scripts are."""
+    if units.dtype.itemsize == 2:
+        return _PLAUSIBLE[units]
+    supplementary = (units >= 0x1F000) & (units < 0x32000)  # emoji, rare Han
+    found: npt.NDArray[np.bool_] = _PLAUSIBLE[np.minimum(units, 0xFFFF)] & (units < 0x10000) | supplementary
+    return found

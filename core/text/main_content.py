@@ -1,181 +1,201 @@
 """Which blocks of a web page are its main text.
 
-Every block has a value: what it says, counted where it reads like sentences, less what is inside links; short scraps and lists of links count
-against. The main text is the element with the largest sum of values (an element that held more than the article would add menus, which weigh
-negative), narrowed to a child that holds nearly all of it; inside it, elements that are mostly links and elements named like page furniture
-are left out, and scraps before the first and behind the last sentence. A few passes over the elements: linear time.
+A page that is a thread gives its posts. Any other gives the element with the largest sum of values (one that held more than the article would add
+menus, which weigh negative), narrowed to a child that holds nearly all of it; inside it, elements that are mostly links and elements named like
+page furniture are left out, and of what remains the run of blocks with the largest sum is kept, with the short lines that belong to it. Then
+captions and leftovers are cut. A few passes over the elements: linear time.
 """
 
 from __future__ import annotations
 
-import re
-from itertools import accumulate
+from collections.abc import Iterable, Sequence
 
-from mspt.core.text.blocks import Block, Tree
+from mspt.core.text.blocks import Rows, Tree
+from mspt.core.text.html_cuts import Choice, is_dated, leave_out_bare_headings, leave_out_captions, leave_out_leftovers
+from mspt.core.text.html_furniture import find_furniture
+from mspt.core.text.html_groups import find_posts, find_teasers
+from mspt.core.text.html_head import Head
+from mspt.core.text.html_headline import find_headline, place_headline
+from mspt.core.text.html_leftovers import Rules
+from mspt.core.text.html_values import DEFAULT, HEADINGS, Measures, Sums, Weights, is_cut, measure, sum_texts
 
-# Set by hand on ../shared html_article_gold (F1 .939), html_zh_news (.890) and html_book_4lang; measured alternatives stand beside them.
-HAN_UNITS = 2  # a Han character says about what two letters say; block lengths are in these units
-SENTENCE_UNITS = 40  # a block of this length with a sentence mark reads like prose
-LONG_UNITS = 120  # so does one of this length without
-LINK_COST = 3.0  # a unit inside a link takes away this many
-SCRAP_COST = 8.0  # a block that is no prose
-LINK_LIST_SHARE = 0.5  # a block with more of it inside links is an entry of a list
-MAX_PENALTY = 300  # what one element can take away from the element around it: 100 lets menus in (zh .865), 1000 loses chapters (book R -.03)
-LINK_SENTENCE_SHARE = 0.8  # so does a single paragraph, but sentences hold references
-NARROW_SHARE = 0.85  # step into a child with this share of the sum
-FURNITURE_SHARE = 0.4  # an element with more of the page's prose than this is no furniture, whatever its name
-TEASER_FACTOR = 0.25  # an excerpt of another page, cut off in the middle (1: zh .874)
-TITLE_DISTANCE = 30  # blocks between headline and article
-TITLE_INSIDE = 3  # blocks of the article that may be its headline already
-MIN_TITLE_LETTERS = 4
-SENTENCE_ENDS = frozenset('。，；！？…”」』.!?"')
-HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-PARTS = frozenset({"li", "dt", "dd", "tr", "td", "th"})  # go with their list or table
-LEAVES = frozenset({"p", "li", "blockquote", "pre", "tr"})  # never the whole article, however long
-
-HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7fb]")
-SENTENCE_MARKS = re.compile("[。，、！？；：…]|[,.!?;:](?=\\s|[\"'”’)]|$)")
-TEASER_END = re.compile(r"(?:\.\.\.|…)\W{0,3}$")
-NAME_PART = re.compile("[A-Z]?[a-z]+|[A-Z]+")
-FURNITURE_TAGS = frozenset({"nav", "aside", "footer", "menu", "form", "dir"})
-FURNITURE_NAMES = frozenset({
-    "ad", "ads", "advert", "advertisement", "adsense", "banner", "breadcrumb", "breadcrumbs", "byline", "comment", "comments", "contentinfo", "cookie",
-    "cookies", "consent", "copyright", "crumb", "crumbs", "disqus", "footer", "gdpr", "hot", "login", "masthead", "menu", "modal", "nav", "navbar",
-    "navigation", "newsletter", "outbrain", "pager", "pagination", "popup", "popular", "promo", "promotion", "rank", "recommend", "recommended", "related",
-    "relate", "reply", "replies", "respond", "search", "share", "sharing", "sidebar", "signup", "social", "sponsor", "sponsored", "subscribe", "subscription",
-    "taboola", "tag", "tags", "toolbar", "topbar", "trending", "widget",
-})  # fmt: skip
+MAX_STRANGE = 8  # blocks of other elements between two lines of one element
+PARTS = frozenset({"li", "dt", "dd", "tr", "td", "th", "tbody", "thead"})  # go with their list or table
+SENTENCES = frozenset({"p", "li", "blockquote", "pre", "tr"})
+LISTS = frozenset({"ul", "ol", "dl"})
+SHARED_HOMES = frozenset({"p", "li", "blockquote", "pre", "ul", "ol", "dl", "dt", "dd"}) | HEADINGS  # lines in them belong to the element around
 
 
-def main_blocks(tree: Tree, title: str) -> list[int]:
-    """Indices of the blocks that make up the main text, ascending; `title` as the page states it finds the headline before them."""
+def choose_blocks(tree: Tree, head: Head, rows: Rows, rules: Rules, weights: Weights = DEFAULT) -> Choice:
+    """The main text of a page."""
     if not tree.blocks:
-        return []
-    units = [_units(block) for block in tree.blocks]
-    links = [block.link_characters * unit / len(block.text) for block, unit in zip(tree.blocks, units, strict=True)]
-    values = [_value(block, unit, link) for block, unit, link in zip(tree.blocks, units, links, strict=True)]
-    unit_sums, link_sums = _Sums(tree, units), _Sums(tree, links)
-    for index, row in tree.data_rows().items():  # cells of data are no scraps, but a row of links is a menu
-        values[index] = max(values[index], 1.0) if link_sums.of(row) <= LINK_LIST_SHARE * unit_sums.of(row) else values[index]
-    dropped = _furniture(tree, _Sums(tree, [max(0.0, value) for value in values]))
-    for node in dropped:
+        return Choice()
+    measures = measure(tree, rows, rules, weights)
+    texts = sum_texts(tree, measures)
+    title = head.headline or head.title
+    headline = find_headline(tree, title)
+    furniture = find_furniture(tree, texts, headline or 0, weights.furniture_share, weights.sure_share)
+    posts = [] if head.is_article and not head.is_thread else find_posts(tree, texts, headline or 0, head.is_thread)
+    if posts:
+        choice = Choice(_thread(tree, posts, headline or 0, furniture, measures))
+    else:
+        teasers = find_teasers(tree, texts, weights.furniture_share if head.is_article else 1.0)
+        choice = Choice(_text(tree, headline or 0, furniture, teasers, measures, rules))
+        choice.is_news = head.is_article or is_dated(tree, headline, choice.kept)
+        if choice.is_news:
+            leave_out_captions(choice, tree, measures)
+    place_headline(choice, tree, rows, title, headline, is_stated=bool(head.headline))
+    leave_out_leftovers(choice, tree, rows, rules, measures)
+    leave_out_bare_headings(choice, tree)
+    return choice
+
+
+def _thread(tree: Tree, posts: list[int], start: int, furniture: set[int], measures: Measures) -> list[int]:
+    """All posts, and the text between the headline (block `start`) and the first of them, which may be the question."""
+    before = [index for index in _remaining(tree, 0, furniture) if start <= index < tree.first[posts[0]]]
+    lead = _grow(tree, _densest(before, measures.values), before, measures)
+    lead = lead if any(measures.prose[index] for index in lead) else []
+    return lead + [index for node in posts for index in range(tree.first[node], tree.last[node])]
+
+
+def _text(tree: Tree, start: int, furniture: set[int], teasers: set[int], measures: Measures, rules: Rules) -> list[int]:
+    """What reads like an article; else the same with furniture, which a name may have called so wrongly; else what words there are."""
+    article = _article(tree, start, furniture | teasers, measures) or _article(tree, start, teasers, measures)
+    return article or _plain_words(tree, furniture | teasers, measures, rules)
+
+
+def _article(tree: Tree, start: int, left_out: set[int], measures: Measures) -> list[int]:
+    """The densest run of the element with the most prose; what stands above the headline (block `start`) counts less."""
+    values = list(measures.values)
+    for index in range(start):
+        values[index] *= measures.weights.before_headline if values[index] > 0 else 1.0
+    _devalue(tree, left_out, values, measures.weights)
+    chosen = _choose(tree, values, measures.weights)
+    inside = _remaining(tree, chosen, left_out | _link_lists(tree, chosen, measures))
+    kept = _grow(tree, _densest(inside, values), inside, measures)
+    lines = [tree.blocks[index].text for index in kept if tree.blocks[index].tag not in HEADINGS]
+    return [] if all(map(is_cut, lines)) else kept  # nothing but beginnings of other pages
+
+
+def _plain_words(tree: Tree, left_out: set[int], measures: Measures, rules: Rules) -> list[int]:
+    """Where nothing reads like prose (verse, lists, a few words): the element with the most text outside links."""
+    values = [
+        unit if link <= 0 and not is_cut(block.text) and not rules.matches(block.text) else -measures.weights.scrap_cost - unit
+        for block, unit, link in zip(tree.blocks, measures.units, measures.links, strict=True)
+    ]
+    _devalue(tree, left_out, values, measures.weights)
+    inside = _remaining(tree, _choose(tree, values, measures.weights), left_out)
+    kept = [inside[place] for place in _densest(inside, values)]
+    return kept if any(str.isalnum(letter) for index in kept for letter in tree.blocks[index].text) else []
+
+
+def _devalue(tree: Tree, nodes: Iterable[int], values: list[float], weights: Weights) -> None:
+    """What is inside the elements `nodes` speaks for nothing."""
+    for node in nodes:
         for index in range(tree.first[node], tree.last[node]):
-            values[index] = min(values[index], -SCRAP_COST)
-    chosen = _choose(tree, values)
-    dropped |= {
-        node
-        for node in _inside(tree, chosen)
-        if node != chosen and tree.tags[node] not in PARTS and link_sums.of(node) > _link_limit(tree.tags[node]) * unit_sums.of(node)
-    }
-    kept = _trim(_remaining(tree, chosen, dropped), values)
-    return _headline(tree, kept, title) + kept
+            values[index] = min(values[index], -weights.scrap_cost)
 
 
-class _Sums:
-    """Sums over the blocks inside elements."""
-
-    def __init__(self, tree: Tree, values: list[float]) -> None:
-        self._tree = tree
-        self._until = [0.0, *accumulate(values)]
-
-    def of(self, node: int) -> float:
-        return self._until[self._tree.last[node]] - self._until[self._tree.first[node]]
-
-
-def _units(block: Block) -> float:
-    return len(block.text) + (HAN_UNITS - 1) * len(HAN.findall(block.text))
-
-
-def _value(block: Block, units: float, link_units: float) -> float:
-    """What a block speaks for the element that it is in (> 0: prose)."""
-    if link_units > LINK_LIST_SHARE * units:
-        return -SCRAP_COST - units / 2
-    if block.tag == "pre":
-        return units
-    if (units >= SENTENCE_UNITS and SENTENCE_MARKS.search(block.text)) or units >= LONG_UNITS:
-        return (units - LINK_COST * link_units) * (TEASER_FACTOR if TEASER_END.search(block.text) else 1)
-    if block.text[-1] in SENTENCE_ENDS or (block.tag == "li" and not link_units):  # dialogue, verse, a short opening, items
-        return 1.0
-    return 0.0 if block.tag in HEADINGS else -SCRAP_COST
-
-
-def _furniture(tree: Tree, prose: _Sums) -> set[int]:
-    """Topmost elements that are named like page furniture and do not hold too much of the page's prose."""
-    limit = FURNITURE_SHARE * prose.of(0)
-    inside: list[bool] = []
-    found = set()
-    for node, parent in enumerate(tree.parents):
-        above = parent >= 0 and inside[parent]
-        named = not above and (tree.tags[node] in FURNITURE_TAGS or not FURNITURE_NAMES.isdisjoint(map(str.lower, NAME_PART.findall(tree.names[node]))))
-        inside.append(above or (named and prose.of(node) <= limit))
-        if inside[-1] and not above:
-            found.add(node)
-    return found
-
-
-def _choose(tree: Tree, values: list[float]) -> int:
-    """The element with the largest sum, or the descendant that holds nearly all of it."""
-    sums = [0.0] * len(tree.tags)
+def _choose(tree: Tree, values: Sequence[float], weights: Weights) -> int:
+    """The element with the largest sum, or the descendant that holds nearly all of it, when what stands around that is not only more text."""
+    sums, faults = [0.0] * len(tree.tags), [0.0] * len(tree.tags)
     for block, value in zip(tree.blocks, values, strict=True):
         sums[block.node] += value
+        faults[block.node] += min(0.0, value)
     for node in range(len(sums) - 1, 0, -1):  # children stand behind their parent
-        sums[tree.parents[node]] += max(sums[node], -MAX_PENALTY)
-    chosen = max(range(len(sums)), key=lambda node: (sums[node], -node))
-    for node in range(chosen + 1, len(sums)):
-        if tree.first[node] >= tree.last[chosen]:
-            break
-        if tree.parents[node] == chosen and sums[node] >= NARROW_SHARE * sums[chosen] and tree.tags[node] not in LEAVES:
+        sums[tree.parents[node]] += max(sums[node], -weights.max_penalty)
+        faults[tree.parents[node]] += faults[node]
+    chosen = _home(tree, max(range(len(sums)), key=lambda node: (sums[node], -node)))
+    for node in range(chosen + 1, tree.end[chosen]):
+        is_part = tree.parents[node] == chosen and tree.tags[node] not in SHARED_HOMES
+        if is_part and 0 < weights.narrow_share * sums[chosen] <= sums[node] and faults[node] > faults[chosen]:
             chosen = node
     return chosen
 
 
-def _link_limit(tag: str) -> float:
-    return LINK_SENTENCE_SHARE if tag in LEAVES else LINK_LIST_SHARE
+def _link_lists(tree: Tree, chosen: int, measures: Measures) -> set[int]:
+    """Elements inside `chosen` that are mostly links."""
+    units, links, weights = Sums(tree, measures.units), Sums(tree, measures.links), measures.weights
+    limits = dict.fromkeys(SENTENCES, weights.link_sentence_share)
+    return {
+        node
+        for node in tree.inside(chosen)
+        if node != chosen
+        and tree.tags[node] not in PARTS
+        and links.of(node) > limits.get(tree.tags[node], weights.link_share) * units.of(node)
+        and not _is_announced(tree, node, measures)
+        and not _heads_prose(tree, node, measures)
+    }
 
 
-def _inside(tree: Tree, node: int) -> range:
-    """The element and all elements inside it."""
-    end = node + 1
-    while end < len(tree.parents) and tree.parents[end] >= node:
-        end += 1
-    return range(node, end)
+def _is_announced(tree: Tree, node: int, measures: Measures) -> bool:
+    """Whether a list of links belongs to a sentence before it, which ends in a colon."""
+    before = tree.first[node] - 1
+    if tree.tags[node] not in LISTS or before < 0 or not measures.prose[before]:
+        return False
+    return tree.blocks[before].text[-1] in ":：" and _home(tree, node) == _home(tree, tree.blocks[before].node)
 
 
-def _remaining(tree: Tree, chosen: int, dropped: set[int]) -> list[int]:
-    """Blocks inside `chosen` and in none of the `dropped` elements."""
+def _heads_prose(tree: Tree, node: int, measures: Measures) -> bool:
+    """Whether a heading that is a link stands over prose."""
+    below = tree.last[node]
+    if tree.tags[node] not in HEADINGS or below >= len(tree.blocks) or not measures.prose[below]:
+        return False
+    return _home(tree, node) == _home(tree, tree.blocks[below].node)
+
+
+def _remaining(tree: Tree, chosen: int, left_out: set[int]) -> list[int]:
+    """Blocks inside `chosen` and in none of the elements `left_out`."""
     kept: list[int] = []
     position = tree.first[chosen]
-    for node in sorted(dropped):  # in order of their first block
+    for node in sorted(left_out):  # in order of their first block
         if tree.first[node] >= position and tree.last[node] <= tree.last[chosen]:
             kept += range(position, tree.first[node])
             position = tree.last[node]
     return kept + list(range(position, tree.last[chosen]))
 
 
-def _trim(kept: list[int], values: list[float]) -> list[int]:
-    """Less the scraps before the first and behind the last block of prose."""
-    prose = [place for place, index in enumerate(kept) if values[index] > 0]
-    return kept[prose[0] : prose[-1] + 1] if prose else []
+def _densest(inside: list[int], values: Sequence[float]) -> range:
+    """The run of blocks with the largest sum of values: without the scraps around it, and without prose that lies behind many scraps.
+
+    As places in `inside`.
+    """
+    best, best_from, best_to = 0.0, 0, 0
+    running, start = 0.0, 0
+    for place, index in enumerate(inside):
+        if running <= 0:
+            running, start = 0.0, place
+        running += values[index]
+        if running > best:
+            best, best_from, best_to = running, start, place + 1
+    return range(best_from, best_to)
 
 
-def _headline(tree: Tree, kept: list[int], title: str) -> list[int]:
-    """The heading before the main text that repeats the page's title, if there is one near."""
-    if not kept:
+def _grow(tree: Tree, run: range, inside: list[int], measures: Measures) -> list[int]:
+    """The run and the short lines beside it that stand in the same element as its first and last block."""
+    if not run:
         return []
-    wanted = _letters(title)
-    if any(_repeats(tree.blocks[index].text, wanted) for index in kept[:TITLE_INSIDE]):
-        return []
-    for index in range(kept[0] - 1, max(-1, kept[0] - 1 - TITLE_DISTANCE), -1):
-        if _repeats(tree.blocks[index].text, wanted):
-            return [index]
-    return []
+    links = [measures.is_link(index) for index in inside]
+    homes = [_home(tree, tree.blocks[index].node) for index in inside]
+    first = _reach(range(run[0] - 1, -1, -1), homes[run[0]], homes, links)
+    last = _reach(range(run[-1] + 1, len(inside)), homes[run[-1]], homes, links)
+    first, last = (run[0] if first is None else first), (run[-1] if last is None else last)
+    return [inside[place] for place in range(first, last + 1) if not links[place] or run[0] <= place <= run[-1]]
 
 
-def _repeats(text: str, wanted: str) -> bool:
-    """Whether `text` is the title, or the part of it without the site's name."""
-    letters = _letters(text) if len(text) < 2 * len(wanted) + 20 else ""
-    return len(letters) >= max(MIN_TITLE_LETTERS, len(wanted) / 3) and letters in wanted
+def _reach(way: range, home: int, homes: list[int], links: list[bool]) -> int | None:
+    """The last place on the way that belongs to `home`, before so many that do not."""
+    found, strange = None, 0
+    for place in way:
+        if homes[place] == home and not links[place]:
+            found, strange = place, 0
+        elif (strange := strange + 1) > MAX_STRANGE:
+            break
+    return found
 
 
-def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text)).lower()
+def _home(tree: Tree, node: int) -> int:
+    """The element whose lines a block belongs to: the one around its paragraph, item or list."""
+    while tree.parents[node] >= 0 and tree.tags[node] in SHARED_HOMES:
+        node = tree.parents[node]
+    return node

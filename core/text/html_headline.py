@@ -1,0 +1,72 @@
+"""The headline of a page: which block it is, and whether it opens the main text.
+
+A page that states its headline as metadata (og:title, JSON-LD) has it in `title`, and its text begins below; where only <title> names it, with
+the site's name around it, the headline is the first line of the text. So nothing that a page shows is lost, and nothing stands twice.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mspt.core.text.blocks import Rows, Tree
+from mspt.core.text.html_cuts import Choice
+from mspt.core.text.html_values import HEADINGS
+
+MAX_TITLE = 500  # characters of the title that are compared
+MAX_HEADLINE = 300  # characters of a heading that may be it
+MAX_DISTANCE = 30  # blocks between headline and text
+MAX_DEPTH = 3  # blocks of the text that may be its headline already
+MIN_LETTERS = 4  # of a part of the title that is not the whole of it
+TITLE_BREAK = re.compile(r"[-_|｜—–»›«·]")  # before the site's name
+PATH = re.compile(r"[>›»→]")  # in a line that says where in the site the page is
+
+
+def find_headline(tree: Tree, title: str) -> int | None:
+    """The block that repeats the title or the longest part of it: a heading, else a line that is no link and no path through the site."""
+    title = title[:MAX_TITLE]
+    wanted = _letters(title)
+    parts = [part for part in map(_letters, TITLE_BREAK.split(title)) if part]
+    name = next((part for part in parts if len(part) >= MIN_LETTERS), None)
+    headings: list[tuple[int, int, int]] = []
+    lines: list[tuple[int, int]] = []
+    for index, block in enumerate(tree.blocks):
+        if block.tag in HEADINGS and len(block.text) < MAX_HEADLINE:
+            letters = _letters(block.text)
+            if letters and letters in wanted and (len(letters) >= MIN_LETTERS or letters in parts):
+                headings.append((-len(letters), wanted.find(letters), index))
+            elif block.tag == "h1" and name and name in letters:
+                headings.append((-len(name), 0, index))
+        elif block.link_characters < len(block.text) < MAX_HEADLINE and not PATH.search(block.text):
+            letters = _letters(block.text)
+            if letters in parts or _repeats(block.text, wanted):
+                lines.append((wanted.find(letters), index))
+    return min(headings)[2] if headings else min(lines)[1] if lines else None
+
+
+def place_headline(choice: Choice, tree: Tree, rows: Rows, title: str, headline: int | None, *, is_stated: bool) -> None:
+    """Put the headline before the main text, or take it out where metadata state it."""
+    kept = choice.kept
+    if not kept:
+        return
+    wanted = _letters(title[:MAX_TITLE])
+    if headline is None:  # the title says something else
+        above = range(kept[0], max(-1, kept[0] - MAX_DISTANCE), -1)
+        headline = next((index for index in above if tree.blocks[index].tag == "h1" and not tree.blocks[index].link_characters), None)
+    first = [index for index in kept[:MAX_DEPTH] if index not in rows.row]
+    inside = [index for index in first if index == headline or _repeats(tree.blocks[index].text, wanted)]
+    if is_stated:
+        choice.kept = [index for index in kept if index not in inside and not (index == kept[0] and tree.blocks[index].tag == "h1")]
+    elif not inside and headline is not None and 0 < kept[0] - headline <= MAX_DISTANCE:
+        choice.kept, choice.headline = [headline, *kept], headline
+    else:
+        choice.headline = next(iter(inside), None)
+
+
+def _repeats(text: str, wanted: str) -> bool:
+    """Whether `text` is the title, or the part of it without the site's name."""
+    letters = _letters(text) if len(text) < 2 * len(wanted) + 20 else ""
+    return len(letters) >= max(MIN_LETTERS, len(wanted) / 3) and letters in wanted
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text)).lower()
