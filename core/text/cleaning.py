@@ -16,13 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from mspt.core.text import language, privacy, rules
+from mspt.core.text import language, mojibake, privacy, rules
 from mspt.core.text.decode import Decoded
 from mspt.core.text.form import Form, detect_form
 from mspt.core.text.html import Mode, Page, extract
 from mspt.core.text.language import Language
 from mspt.core.text.line_rules import cut_lines
-from mspt.core.text.mojibake import lost_ratio, repair
 from mspt.core.text.normalize import Switches, normalize
 from mspt.core.text.outcomes import Document, Part, Rejection
 from mspt.core.text.readers.record import Record, meta_json
@@ -115,9 +114,13 @@ def _decode(draft: Draft, recipe: Recipe) -> Rejection | None:
     decoded = draft.record.decoded
     if (bad := check_decoded(decoded, recipe.max_lost)) is not None:
         return bad
-    if (mended := repair(decoded.text)) is not None:
-        draft.text, draft.repaired = mended.text, mended.faults
-        draft.record = replace(draft.record, decoded=replace(decoded, text=mended.text))
+    found = mojibake.judge(decoded.text)
+    if found is None:
+        return None
+    if found.lost_ratio > recipe.max_lost:
+        return Rejection("decode", "mojibake", found.lost_ratio, recipe.max_lost, "characters lost by an earlier wrong decoding", text=decoded.text)
+    draft.text, draft.repaired = found.text, found.faults
+    draft.record = replace(draft.record, decoded=replace(decoded, text=found.text))
     return None
 
 
@@ -253,11 +256,9 @@ def _meta(draft: Draft, page: Page) -> dict[str, Any]:
 
 
 def check_decoded(decoded: Decoded, max_lost: float) -> Rejection | None:
-    """Whether decoding went wrong or the bytes were no text: undecodable, mojibake, binary."""
+    """Whether decoding went wrong or the bytes were no text: undecodable, binary."""
     if decoded.replaced_ratio > max_lost:
         return Rejection("decode", "undecodable", decoded.replaced_ratio, max_lost, f"U+FFFD after decoding as {decoded.encoding}", text=decoded.text)
-    if (lost := lost_ratio(decoded.text)) > max_lost:
-        return Rejection("decode", "mojibake", lost, max_lost, "characters lost by an earlier wrong decoding", text=decoded.text)
     controls = len(CONTROL.findall(decoded.text)) / max(1, len(decoded.text))
     if controls > MAX_CONTROL_RATIO:
         return Rejection("decode", "binary", controls, MAX_CONTROL_RATIO, "control characters", text=decoded.text)
