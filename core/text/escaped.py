@@ -18,7 +18,8 @@ from mspt.core.text.likelihood import likelihood
 from mspt.core.text.mending import REPLACEMENT, read_damaged
 
 SHIFT = re.compile(rb"\x1b(\$\(?[@ABCDOPQ]|\$\)[ACEG]|\$\*[HIJ]|\([ABHIJ]|\.[AF])|([\x0e\x0f])|\x1bN([\x20-\x7f\xa0-\xff])|(\n)")
-# Pairs up to "~}" (the second byte of a pair may be "~", the first is below "{") or to the line's end; behind a lost byte "~" may be in a pair. Else "~~" is "~".
+# Pairs up to "~}" (the second byte of a pair may be "~", the first is below "{") or to the line's end; behind a lost byte "~" may be in a pair. Else
+# "~~" is "~".
 HZ_SHIFT = re.compile(rb"~\{((?:[^\n{-~][^\n])*[^\n{-~]?)(?:~\}|\}|)|~([~\n])")
 UTF7_RUN = re.compile(rb"[\x20-\x2a\x2c-\x7e]{0,24}\+[A-Za-z0-9+/]{3,}-?[\x20-\x2a\x2c-\x7e]{0,24}")
 
@@ -29,8 +30,10 @@ SETS = {
 }  # fmt: skip
 SECOND_SETS = {"A": "iso8859-1", "F": "iso8859-7"}  # behind ESC N
 # The name by which the whole is known, by the designation that only it has; the first that occurs.
-NAMES = ((b"$)C", "iso2022_kr"), (b"$)", "iso2022_cn"), (b"$(Q", "iso2022_jp_2004"), (b"$(P", "iso2022_jp_2004"), (b"$(O", "iso2022_jp_3"), (b"$A", "iso2022_jp_2"),
-         (b"$(C", "iso2022_jp_2"), (b".", "iso2022_jp_2"), (b"$(D", "iso2022_jp_1"), (b"(I", "iso2022_jp_ext"))  # fmt: skip
+NAMES = (
+    (b"$)C", "iso2022_kr"), (b"$)", "iso2022_cn"), (b"$(Q", "iso2022_jp_2004"), (b"$(P", "iso2022_jp_2004"), (b"$(O", "iso2022_jp_3"),
+    (b"$A", "iso2022_jp_2"), (b"$(C", "iso2022_jp_2"), (b".", "iso2022_jp_2"), (b"$(D", "iso2022_jp_1"), (b"(I", "iso2022_jp_ext"),
+)  # fmt: skip
 EVIDENCE_BYTES = 8 * 1024
 MIN_GAIN = 10.0  # bits that the text must be better than the bytes as ASCII: a thousand to one, where escapes are well-formed anyway
 MAX_WIDE_COST = 13.0  # bits a character beyond ASCII: base64 read as UTF-7 by chance makes 17

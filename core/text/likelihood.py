@@ -119,7 +119,10 @@ IMPOSSIBLE, ESCAPE = 24.0, 14.0  # the first: controls, unassigned, U+FFFD
 PRIVATE = 22.0
 RARE_HAN, FOREIGN_HAN, FOREIGN_SYLLABLE = 20.0, 14.0, 16.0
 HALF_KANA = 6.5
-MARKS = {**dict.fromkeys("，。、", 6.0), **dict.fromkeys("：；？！（）「」《》“”・ー", 8.0), "’": 4.5, **dict.fromkeys("‘“”–—…", 6.0), **dict.fromkeys("†‡‰‹›‚ƒˆ˜¦¨¬¯¸¤", 13.0)}
+MARKS = {
+    **dict.fromkeys("，。、", 6.0), **dict.fromkeys("：；？！（）「」《》“”・ー", 8.0), "’": 4.5,
+    **dict.fromkeys("‘“”–—…", 6.0), **dict.fromkeys("†‡‰‹›‚ƒˆ˜¦¨¬¯¸¤", 13.0),
+}  # fmt: skip
 CATEGORY_COSTS = {"L": 7.0, "M": 7.0, "N": 10.0, "P": 9.0, "S": 12.0, "Z": 9.0, "C": IMPOSSIBLE}  # by first letter, of what nothing above covers
 SYMBOL_BLOCKS = 11.0  # CJK marks and full-width forms that are not in MARKS
 OTHER_PLANES, EMOJI = 0x10000, 0x10001  # the table's last two entries
@@ -266,9 +269,11 @@ def _base() -> Costs:
 def _common() -> Costs:
     table = np.array([_cost(chr(code)) for code in range(0x10002)], dtype=np.float32)
     for first, last, cost in (
-        *((0x2E80, 0x2FDF, RARE_HAN), (0x3400, 0x4DBF, RARE_HAN), (0x4E00, 0x9FFF, RARE_HAN), (0xF900, 0xFAFF, RARE_HAN), (OTHER_PLANES, OTHER_PLANES, RARE_HAN)),
+        *((0x2E80, 0x2FDF, RARE_HAN), (0x3400, 0x4DBF, RARE_HAN), (0x4E00, 0x9FFF, RARE_HAN), (0xF900, 0xFAFF, RARE_HAN)),
+        (OTHER_PLANES, OTHER_PLANES, RARE_HAN),
         *((0x3041, 0x30FF, FOREIGN_HAN), (0x1100, 0x11FF, FOREIGN_SYLLABLE), (0x3130, 0x318F, FOREIGN_SYLLABLE), (0xAC00, 0xD7A3, FOREIGN_SYLLABLE)),
-        *((0x3000, 0x3040, SYMBOL_BLOCKS), (0xFF01, 0xFF65, SYMBOL_BLOCKS), (0xFF66, 0xFF9F, FOREIGN_HAN), (0xE000, 0xF8FF, PRIVATE), (EMOJI, EMOJI, 12.0), (0xFFFD, 0xFFFD, IMPOSSIBLE)),
+        *((0x3000, 0x3040, SYMBOL_BLOCKS), (0xFF01, 0xFF65, SYMBOL_BLOCKS), (0xFF66, 0xFF9F, FOREIGN_HAN), (0xE000, 0xF8FF, PRIVATE)),
+        *((EMOJI, EMOJI, 12.0), (0xFFFD, 0xFFFD, IMPOSSIBLE)),
     ):
         table[first : last + 1] = cost
     for letters in RANKED:
@@ -323,7 +328,8 @@ def _mixture(left: int, right: int) -> float:
 def _kinds() -> NDArray[np.uint8]:
     """[0x10002]: the kind of each character."""
     table = np.array([_kind(chr(code)) for code in range(0x10002)], dtype=np.uint8)
-    for first, last in ((0x2E80, 0x2FDF), (0x3041, 0x30FF), (0x3130, 0x318F), (0x3400, 0x9FFF), (0xAC00, 0xD7A3), (0xF900, 0xFAFF), (OTHER_PLANES, OTHER_PLANES)):
+    blocks = ((0x2E80, 0x2FDF), (0x3041, 0x30FF), (0x3130, 0x318F), (0x3400, 0x9FFF), (0xAC00, 0xD7A3), (0xF900, 0xFAFF))
+    for first, last in (*blocks, (OTHER_PLANES, OTHER_PLANES)):
         table[first : last + 1] = WIDE
     table[0xFF66:0xFFA0] = HALF
     table[EMOJI] = NEUTRAL
@@ -337,7 +343,8 @@ def _kind(character: str) -> int:
     capital = character.lower() != character
     if character < "\x80":
         return ASCII_CAPITAL if capital else ASCII_SMALL
-    for first, last, small in (("\u00aa", "\u024f", LATIN_SMALL), ("\u0370", "\u03ff", GREEK_SMALL), ("\u0400", "\u052f", CYRILLIC_SMALL), ("\u1e00", "\u1eff", LATIN_SMALL)):
+    alphabets = (("\u00aa", "\u024f", LATIN_SMALL), ("\u0370", "\u03ff", GREEK_SMALL), ("\u0400", "\u052f", CYRILLIC_SMALL))
+    for first, last, small in (*alphabets, ("\u1e00", "\u1eff", LATIN_SMALL)):
         if first <= character <= last:
             return small + capital
     return HEBREW if "\u0590" <= character <= "\u05ff" else ARABIC if "\u0600" <= character <= "\u06ff" else NEUTRAL if character < "\u0370" else OTHER

@@ -151,7 +151,7 @@ def read_wide(data: bytes, codec: str) -> str:
 
 
 def _first_shift(data: bytes, start: int, distance: int, dtype: str) -> tuple[int, int] | None:
-    """Where units begin to make more sense `distance` bytes further on, and do so for at least MIN_RUN units: the end of the sound ones, and where to resume."""
+    """Where units begin to make more sense `distance` bytes further on, for at least MIN_RUN of them: the end of the sound ones, and where to resume."""
     here, there = _plausible(data, start, dtype), _plausible(data, start + distance, dtype)
     size = min(len(here), len(there))
     lead = np.cumsum(here[:size].astype(np.int32) - there[:size])  # falls where the other alignment is better
