@@ -14,7 +14,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
-import pyarrow.parquet as pq
 import pytest
 
 from mspt.core.config import build_config, field_specs
@@ -28,6 +27,7 @@ from mspt.core.text.rules import KINDS, PROFILES
 from mspt.core.text.script_conversion import Target
 from mspt.stages.clean import CleanConfig, Step, Switch, instructions
 from support.inline import work_inline
+from support.made import data_hashes, rows
 from support.packing import tar, zipped
 
 CHINESE = "春天来了，花园里的花都开了。孩子们在草地上跑来跑去，大家都很高兴。老人坐在树下，慢慢地喝着茶，说着从前的事情。"
@@ -54,10 +54,6 @@ def raw(tmp_path) -> Path:
 @pytest.fixture
 def inline(monkeypatch):
     work_inline(monkeypatch)
-
-
-def rows(artifact, pattern: str) -> list[dict]:
-    return [row for path in sorted(artifact.root.glob(pattern)) for row in pq.read_table(path).to_pylist()]
 
 
 def test_every_record_ends_in_docs_or_rejected(raw, workspace, inline):
@@ -204,11 +200,6 @@ def test_limits_are_changed_by_name_and_kind():
         with pytest.raises(MsptError) as error:
             instructions(build_config(CleanConfig, {"limit": [wrong]}), 1, Path())
         assert words in f"{error.value.message} {error.value.hint}"
-
-
-def data_hashes(artifact) -> dict[str, str]:
-    """Of all data files; inputs.parquet and units.json hold times of raw files."""
-    return {path: record.sha256 for path, record in artifact.files.items() if path.endswith(".parquet") and path != "inputs.parquet"}
 
 
 def spread(folder: Path, number: int) -> Path:

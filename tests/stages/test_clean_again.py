@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 
-import pyarrow.parquet as pq
 import pytest
 
 from mspt.core.errors import MsptError
 from mspt.core.shards import open_docs
 from support.inline import work_inline
+from support.made import rows
 
 GOOD = "春天来了，花园里的花都开了。孩子们在草地上跑来跑去，大家都很高兴。老人坐在树下，慢慢地喝着茶，说着从前的事情。"
 WEAK = "特价 特价 特价 鞋 包 帽 伞 特价 鞋 包 帽 伞 批发 零售 特价 鞋 包 帽 伞 批发 零售 电话 地址 特价 批发 零售"
-
-
-def rows(artifact, pattern: str) -> list[dict]:
-    return [row for path in sorted(artifact.root.glob(pattern)) for row in pq.read_table(path).to_pylist()]
 
 
 @pytest.fixture

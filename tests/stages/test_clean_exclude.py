@@ -10,16 +10,9 @@ import pytest
 
 from mspt.core.errors import MsptError
 from support.inline import work_inline
+from support.made import data_hashes, rows
 
 TEXT = "第{}天，村里的人都到河边看水，老人说今年的水比往年高，孩子们却只顾着在岸上跑来跑去，谁也不肯先回家吃饭。"
-
-
-def rows(artifact, pattern: str = "docs-*.parquet") -> list[dict]:
-    return [row for path in sorted(artifact.root.glob(pattern)) for row in pq.read_table(path).to_pylist()]
-
-
-def data_hashes(artifact) -> dict[str, str]:
-    return {path: record.sha256 for path, record in artifact.files.items() if path.endswith(".parquet") and path != "inputs.parquet"}
 
 
 @pytest.fixture

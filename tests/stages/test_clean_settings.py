@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from mspt.core.errors import MsptError
 from support.inline import work_inline
+from support.made import rows
 
 CHINESE = "春天来了，花园里的花都开了。孩子们在草地上跑来跑去，大家都很高兴。老人坐在树下，慢慢地喝着茶，说着从前的事情。"
 ENGLISH = "The garden is full of flowers in the spring, and the children run across the grass while the old men sit under the trees and drink tea."
 MOJIBAKE = CHINESE.encode().decode("latin-1")
-
-
-def rows(artifact, pattern: str = "docs-*.parquet") -> list[dict]:
-    return [row for path in sorted(artifact.root.glob(pattern)) for row in pq.read_table(path).to_pylist()]
 
 
 @pytest.fixture
