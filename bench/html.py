@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import importlib
 import json
 import re
 import statistics
@@ -239,27 +240,22 @@ def _engine(name: str) -> Callable[[str], str]:
 
         return lambda html: extract(html).text
     if name.startswith("trafilatura"):
-        import trafilatura
-
+        trafilatura = importlib.import_module("trafilatura")
         options: dict[str, bool] = {"trafilatura-fast": {"fast": True}, "trafilatura-precision": {"favor_precision": True}}.get(name, {})
         return lambda html: trafilatura.extract(html, **options) or ""
     if name == "resiliparse":
-        from resiliparse.extract.html2text import extract_plain_text
-
-        return lambda html: str(extract_plain_text(html, main_content=True))
+        resiliparse = importlib.import_module("resiliparse.extract.html2text")
+        return lambda html: str(resiliparse.extract_plain_text(html, main_content=True))
     return _forgiving(_readability if name == "readability" else _justext)
 
 
 def _readability(html: str) -> str:
-    import lxml.html
-    from readability import Document
-
-    return str(lxml.html.fromstring(Document(html).summary()).text_content())
+    summary = importlib.import_module("readability").Document(html).summary()
+    return str(importlib.import_module("lxml.html").fromstring(summary).text_content())
 
 
 def _justext(html: str) -> str:
-    import justext
-
+    justext = importlib.import_module("justext")
     return "\n".join(paragraph.text for paragraph in justext.justext(html, justext.get_stoplist("English")) if not paragraph.is_boilerplate)
 
 

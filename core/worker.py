@@ -198,7 +198,7 @@ def work(connection: Connection, parent: int, marker: Any, function: Callable[[A
             connection.send(("advance", pending))
             pending, last = 0.0, now
 
-    while (given := connection.recv()) is not None:
+    while (given := _next_task(connection)) is not None:
         task, suspects = given
         directory = Path(units) / task.key
         directory.mkdir(parents=True, exist_ok=True)
@@ -212,6 +212,14 @@ def work(connection: Connection, parent: int, marker: Any, function: Callable[[A
             continue
         pending = 0.0
         connection.send(("done", result))
+
+
+def _next_task(connection: Connection) -> Any:
+    """What the parent hands out; None: nothing more, or the parent is gone."""
+    try:
+        return connection.recv()
+    except (EOFError, ConnectionResetError):
+        return None
 
 
 def _portable(error: BaseException) -> BaseException:

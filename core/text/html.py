@@ -69,7 +69,7 @@ def extract(markup: str | bytes, *, mode: Mode = "article", encoding: str | None
         text, spans = _stated(head.body)
         removed = ()
     title = head.title or ("" if choice.headline is None else tree.blocks[choice.headline].text)
-    date = find_date(head, root, tree, choice.kept[0] if choice.kept else 0)
+    date = find_date(head, root, tree, next((index for index in choice.kept if index != choice.headline), 0))
     return Page(text, spans, title, head.url, head.lang, problem, date, removed)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 
@@ -100,13 +100,17 @@ def _leftovers(choice: Choice, lines: Iterable[int], tree: Tree, rules: Rules, m
     matching = {index: matches for index in lines if (matches := _matches(tree, index, measures, rules))}
     passed = {index for index in choice.kept if index in matching or index == choice.headline or tree.blocks[index].tag in HEADINGS}
     start, end = set(takewhile(passed.__contains__, choice.kept)), set(takewhile(passed.__contains__, reversed(choice.kept)))
+    told = next((index for index in choice.kept if measures.prose[index]), len(tree.blocks))  # where there is prose before what readers say
     found: dict[int, str] = {}
     for index, matches in matching.items():
         here = [rule for rule in matches if rule.where == ANY or index in start or (rule.where == EDGES and index in end)]
         if here:
             rule = max(here, key=lambda rule: SECTIONS.index(rule.section))  # the first of those that take the most along
             found[index] = rule.name
-            found |= dict.fromkeys(_section(choice, index, rule, tree, measures), rule.name)
+            if rule.section == LINKS:
+                found |= dict.fromkeys(_entries(choice.kept, index, tree, measures), rule.name)
+            elif rule.section == REST and choice.is_news and told < index:
+                return found | dict.fromkeys(choice.kept[bisect_right(choice.kept, index) :], rule.name)
     return found
 
 
@@ -115,12 +119,9 @@ def _matches(tree: Tree, index: int, measures: Measures, rules: Rules) -> tuple[
     return rules.matches(tree.blocks[index].text) if found is None else found
 
 
-def _section(choice: Choice, label: int, rule: LineRule, tree: Tree, measures: Measures) -> Iterable[int]:
-    """What goes with a label: the links right behind it and the items of a list that holds links, or all the rest."""
-    kept, behind = choice.kept, bisect_right(choice.kept, label)
-    if rule.section == REST:
-        return kept[behind:] if choice.is_news and any(measures.prose[index] for index in kept[:behind]) else ()
-    return takewhile(lambda index: _is_entry(tree, index, measures), islice(kept, behind, None)) if rule.section == LINKS else ()
+def _entries(kept: list[int], label: int, tree: Tree, measures: Measures) -> Iterator[int]:
+    """The links right behind the label of a box of other stories, and the items of a list that holds links."""
+    return takewhile(lambda index: _is_entry(tree, index, measures), islice(kept, bisect_right(kept, label), None))
 
 
 def _is_entry(tree: Tree, index: int, measures: Measures) -> bool:

@@ -25,19 +25,19 @@ SURE_NAMES = frozenset({
     "newsletter", "outbrain", "sidebar", "taboola", "toolbar",
 })  # fmt: skip
 COMMENT_NAMES = frozenset({"comment", "comments", "disqus", "respond", "pinglun", "gentie"})
-MIN_ARTICLE = 40  # units of prose before comments
+MIN_ARTICLE = 40  # units of sentences before comments
 CAPTION_NAMES = frozenset({"caption", "captions", "figcaption", "credit", "credits", "thumbcaption"})
 FIGURE_TEXT = frozenset({"table", "pre", "blockquote"})  # what a <figure> may hold that is no caption
 
 
 @dataclass(frozen=True)
 class Texts:
-    """Sums over elements: text outside links in units, sentence marks, prose (values above 0); and prose of a run of blocks."""
+    """Sums over elements: text outside links in units, sentence marks, prose (values above 0); and units of the sentences in a run of blocks."""
 
     running: Callable[[int], float]
     marks: Callable[[int], float]
     prose: Callable[[int], float]
-    prose_between: Callable[[int, int], float]
+    said_between: Callable[[int, int], float]
 
 
 @lru_cache(maxsize=20_000)
@@ -66,7 +66,7 @@ def find_furniture(tree: Tree, texts: Texts, headline: int, max_share: float, ma
 
 def _is_commentary(tree: Tree, node: int, texts: Texts, headline: int) -> bool:
     is_named = not COMMENT_NAMES.isdisjoint(name_parts(tree.names[node]))
-    return is_named and texts.prose_between(headline, tree.first[node]) >= MIN_ARTICLE
+    return is_named and texts.said_between(headline, tree.first[node]) >= MIN_ARTICLE
 
 
 def _is_sure(tree: Tree, node: int) -> bool:

@@ -82,7 +82,7 @@ def _are_posts(tree: Tree, nodes: list[int], texts: Texts, headline: int, declar
     titled = sum(any(_is_title_link(tree, index) for index in (*gap, *_opening(tree, node))) for gap, node in zip(gaps, nodes[1:], strict=True))
     if titled > MIN_MARKED * len(gaps):  # a list of pages
         return False
-    return declared or not _is_commentary(tree, nodes[0]) or texts.prose_between(headline, tree.first[nodes[0]]) < MIN_ARTICLE
+    return declared or not _is_commentary(tree, nodes[0]) or texts.said_between(headline, tree.first[nodes[0]]) < MIN_ARTICLE
 
 
 def _opening(tree: Tree, node: int) -> range:
@@ -104,11 +104,11 @@ def _is_title_link(tree: Tree, index: int) -> bool:
 
 
 def _is_commentary(tree: Tree, node: int) -> bool:
-    while node >= 0:
-        if not COMMENT_NAMES.isdisjoint(name_parts(tree.names[node])):
-            return True
-        node = tree.parents[node]
-    return False
+    """Whether an element, one around it or one inside is named like what readers say."""
+    around = [node]
+    while tree.parents[around[-1]] >= 0:
+        around.append(tree.parents[around[-1]])
+    return any(not COMMENT_NAMES.isdisjoint(name_parts(tree.names[one])) for one in (*around, *tree.inside(node)))
 
 
 def find_teasers(tree: Tree, texts: Texts, max_share: float) -> set[int]:

@@ -22,25 +22,28 @@ PATH = re.compile(r"[>›»→]")  # in a line that says where in the site the p
 
 
 def find_headline(tree: Tree, title: str) -> int | None:
-    """The block that repeats the title or the longest part of it: a heading, else a line that is no link and no path through the site."""
+    """The block that repeats the title or a part of it: a heading, else a line that is no link and no path through the site.
+
+    Titles begin with the page's name more often than with the site's, and the site's name is a link home: so the first part is preferred.
+    """
     title = title[:MAX_TITLE]
     wanted = _letters(title)
     parts = [part for part in map(_letters, TITLE_BREAK.split(title)) if part]
     name = next((part for part in parts if len(part) >= MIN_LETTERS), None)
-    headings: list[tuple[int, int, int]] = []
+    headings: list[tuple[bool, int, int, int]] = []
     lines: list[tuple[int, int]] = []
     for index, block in enumerate(tree.blocks):
         if block.tag in HEADINGS and len(block.text) < MAX_HEADLINE:
-            letters = _letters(block.text)
+            letters, is_link = _letters(block.text), block.link_characters >= len(block.text)
             if letters and letters in wanted and (len(letters) >= MIN_LETTERS or letters in parts):
-                headings.append((-len(letters), wanted.find(letters), index))
+                headings.append((is_link, wanted.find(letters), -len(letters), index))
             elif block.tag == "h1" and name and name in letters:
-                headings.append((-len(name), 0, index))
+                headings.append((is_link, wanted.find(name), -len(name), index))
         elif block.link_characters < len(block.text) < MAX_HEADLINE and not PATH.search(block.text):
             letters = _letters(block.text)
             if letters in parts or _repeats(block.text, wanted):
                 lines.append((wanted.find(letters), index))
-    return min(headings)[2] if headings else min(lines)[1] if lines else None
+    return min(headings)[3] if headings else min(lines)[1] if lines else None
 
 
 def place_headline(choice: Choice, tree: Tree, rows: Rows, title: str, headline: int | None, *, is_stated: bool) -> None:

@@ -41,6 +41,7 @@ HIDDEN_NAMES = frozenset({
 HIDING_DECLARATION = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|text-indent\s*:\s*-\d{3}|opacity\s*:\s*0\s*[;}]")
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 SIMPLE_SELECTOR = re.compile(r"\s*[a-zA-Z]{0,10}([.#][\w-]{1,60})\s*\Z")
+HIDING_ATTRIBUTES = frozenset({"hidden", "aria-hidden", "style", "color"})
 MAX_SHEET = 200_000  # characters of style rules that are read
 MAX_RULE = 400  # characters of one rule, and of its selectors
 MAX_CLIMB = 64  # ancestors asked for the background
@@ -62,22 +63,31 @@ class Style(NamedTuple):
 
 def is_hidden(element: etree._Element, sheet: frozenset[str]) -> bool:
     """Whether an element is not shown. `sheet`: what `hidden_selectors` found."""
-    if element.tag in ("html", "body"):  # pages that a script reveals
+    names = element.get("class") or ""
+    if names and (_is_hiding_class(names) or (names == "gutter" and element.tag == "td")):  # line numbers beside code
+        return True
+    attributes = element.keys()
+    if sheet and ("id" in attributes or names) and _is_selected(element, names, sheet):
+        return not _holds_formula(element)
+    if HIDING_ATTRIBUTES.isdisjoint(attributes) or element.tag in ("html", "body"):  # pages that a script reveals
         return False
-    get = element.get
-    if get("hidden") is not None or get("aria-hidden") == "true":
-        return get("hidden") != "until-found"
-    style = get("style")
+    if element.get("hidden") is not None or element.get("aria-hidden") == "true":
+        return element.get("hidden") != "until-found"
+    style = element.get("style") or ""
     if style and read_style(style).hides:
         return not _holds_formula(element)
-    names = get("class")
-    if names and not HIDDEN_NAMES.isdisjoint(tokens := names.split()):
-        return True
-    if element.tag == "td" and names == "gutter":  # line numbers beside code
-        return True
-    if sheet and (names or get("id")) and (f"#{get('id')}" in sheet or (names and any(f".{token}" in sheet for token in tokens))):
-        return not _holds_formula(element)
-    return (get("color") is not None or bool(style and "color" in style)) and _has_colour_of_ground(element, PLAIN in sheet)
+    return ("color" in attributes or "color" in style) and _has_colour_of_ground(element, PLAIN in sheet)
+
+
+@lru_cache(maxsize=20_000)
+def _is_hiding_class(names: str) -> bool:
+    return not HIDDEN_NAMES.isdisjoint(names.split())
+
+
+def _is_selected(element: etree._Element, names: str, sheet: frozenset[str]) -> bool:
+    if element.tag in ("html", "body"):
+        return False
+    return f"#{element.get('id')}" in sheet or any(f".{name}" in sheet for name in names.split())
 
 
 def hidden_selectors(root: etree._Element) -> frozenset[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -22,9 +23,8 @@ SHIPPED = Path(__file__).with_name("leftovers.toml")
 ANY, EDGES, START = "any", "edges", "start"
 LINKS, REST = "links", "rest"
 LEAD = re.compile(r"(?:[^\w©(&#]|\((?!c\)))*")  # brackets, bullets and blanks before a line's first letter; "(c)" stays
-TRAIL = "。.」』】》〕〉）)]} \t\u3000"
+TRAIL = "。」』】》〕〉）)]} \t\u3000"
 MAX_TAIL = 60  # characters
-MAX_CHARACTERS = 1000  # longer lines are prose, whatever they say
 
 
 class Removed(NamedTuple):
@@ -65,19 +65,23 @@ class Rules:
     tails: tuple[TailRule, ...]
 
     @cached_property
-    def _any_line(self) -> re.Pattern[str]:
-        return re.compile("|".join(rule.pattern.pattern for rule in self.lines) or "(?!)")
+    def _by_length(self) -> tuple[list[int], list[re.Pattern[str]]]:
+        """Limits of length, ascending, and for each one expression for all rules that lines up to it can fall under."""
+        limits = sorted({rule.max_units for rule in self.lines})
+        return limits, [re.compile("|".join(rule.pattern.pattern for rule in self.lines if rule.max_units >= limit)) for limit in limits]
 
     def matches(self, text: str) -> tuple[LineRule, ...]:
         """The rules that a line falls under."""
-        if len(text) > MAX_CHARACTERS:
+        units = count_units(text)
+        limits, expressions = self._by_length
+        place = bisect_left(limits, units)
+        if place == len(limits):
             return ()
         line = text.rstrip(TRAIL).lower()
         lead = LEAD.match(line)
         start = lead.end() if lead and lead.end() < len(line) else 0
-        if not self._any_line.match(line, start):
+        if not expressions[place].match(line, start):
             return ()
-        units = count_units(text)
         return tuple(rule for rule in self.lines if units <= rule.max_units and rule.pattern.match(line, start))
 
     def tail(self, text: str) -> tuple[TailRule, int] | None:
@@ -87,6 +91,9 @@ class Rules:
             if (found := rule.pattern.search(text, offset)) and found.start() > 0:
                 return rule, found.start()
         return None
+
+
+NO_RULES = Rules((), ())
 
 
 @lru_cache(maxsize=8)

@@ -113,14 +113,14 @@ class Reader:
                     walker.skip_subtree()
                     continue
                 self._open(element, tag)
-                if element.text:
-                    self._text(element.text)
+                if (text := element.text) and (self.line.pieces or self.verbatim is not None or not text.isspace()):
+                    self._text(text)
             else:
                 if element is not skipped:
                     self._close(element, tag)
-                if element.tail:
-                    self._text(element.tail)
-        self._flush()
+                if (text := element.tail) and (self.line.pieces or self.verbatim is not None or not text.isspace()):
+                    self._text(text)
+        self._end_block()
         return self.tree
 
     def _is_hidden(self, element: etree._Element, tag: str) -> bool:
@@ -137,13 +137,13 @@ class Reader:
             if self.verbatim is not None:
                 self.line.end_line()
                 return
-            self._flush()
+            self._end_block()
             get = element.get
             parent = self.nodes[-1] if self.nodes else -1
             names = f"{get('class') or ''} {get('id') or ''} {get('role') or ''} {get('itemprop') or ''}" if element.attrib else ""
             self.nodes.append(self.tree.open(parent, tag, names))
             self.tags.append(tag)
-            self.by_element = bool(names) and not CODE_NAMES.isdisjoint(names.lower().split())
+            self.by_element = "highlighter" in names and not CODE_NAMES.isdisjoint(names.split())
             if self.by_element or tag in VERBATIM:
                 self.verbatim = element
         elif tag == "br":
@@ -151,7 +151,7 @@ class Reader:
                 self.line.put("\n", False)
             else:
                 breaks = self.line.breaks if not self.line.length else 0
-                self._flush()
+                self._end_block()
                 self.line.breaks = breaks + 1
         elif tag == "a":
             self.links += element.get("href") is not None
@@ -163,7 +163,7 @@ class Reader:
             if self.verbatim is not None and self.verbatim is not element:
                 self.line.end_line()
                 return
-            self._flush()
+            self._end_block()
             self.verbatim = None
             self.tree.close(self.nodes.pop())
             self.tags.pop()
@@ -178,7 +178,7 @@ class Reader:
         if self.verbatim is not None:
             if not (self.by_element and "\n" in text and text.isspace()):
                 self.line.put(text.replace("\r\n", "\n").replace("\xa0", " "), self.links > 0)
-        elif self.line.length or not text.isspace():
+        else:
             self.line.add(text, self.links > 0)
             self._note_image()
 
@@ -195,12 +195,15 @@ class Reader:
             self.line.after_image = len(self.line.pieces) == 1
             self.after_image = False
 
-    def _flush(self) -> None:
+    def _end_block(self) -> None:
         """End the block being written, if it holds anything."""
+        if self.line.pieces:
+            self._write_block()
+        else:
+            self.line.breaks = 0
+
+    def _write_block(self) -> None:
         line = self.line
-        if not line.pieces:
-            line.breaks = 0
-            return
         self.line = _Line()
         self.codes = [0] * len(self.codes)
         raw = "".join(line.pieces)

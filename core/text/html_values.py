@@ -94,7 +94,7 @@ def measure(tree: Tree, rows: Rows, rules: Rules, weights: Weights) -> Measures:
     values, matches = [], {}
     for index, block in enumerate(tree.blocks):
         value = _value(block, units[index], links[index], prose[index], weights)
-        if value > 0 and block.tag != "pre":
+        if value > 1 and block.tag != "pre":  # prose: what counts less is judged when it is kept
             matches[index] = rules.matches(block.text)
             if matches[index]:
                 value, prose[index] = -weights.scrap_cost, False
@@ -108,7 +108,8 @@ def sum_texts(tree: Tree, measures: Measures) -> Texts:
     running = [unit - link for unit, link in zip(measures.units, measures.links, strict=True)]
     marks = [float(len(TOLD.findall(block.text))) if text > 0 else 0.0 for block, text in zip(tree.blocks, running, strict=True)]
     prose = Sums(tree, [max(0.0, value) for value in measures.values])
-    return Texts(Sums(tree, running).of, Sums(tree, marks).of, prose.of, prose.between)
+    said = Sums(tree, [unit if value > 0 else 0.0 for unit, value in zip(measures.units, measures.values, strict=True)])
+    return Texts(Sums(tree, running).of, Sums(tree, marks).of, prose.of, said.between)
 
 
 def is_cut(text: str) -> bool:

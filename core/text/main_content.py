@@ -16,7 +16,7 @@ from mspt.core.text.html_furniture import find_furniture
 from mspt.core.text.html_groups import find_posts, find_teasers
 from mspt.core.text.html_head import Head
 from mspt.core.text.html_headline import find_headline, place_headline
-from mspt.core.text.html_leftovers import Rules
+from mspt.core.text.html_leftovers import NO_RULES, Rules
 from mspt.core.text.html_values import DEFAULT, HEADINGS, Measures, Sums, Weights, is_cut, measure, sum_texts
 
 MAX_STRANGE = 8  # blocks of other elements between two lines of one element
@@ -41,6 +41,8 @@ def choose_blocks(tree: Tree, head: Head, rows: Rows, rules: Rules, weights: Wei
     else:
         teasers = find_teasers(tree, texts, weights.furniture_share if head.is_article else 1.0)
         choice = Choice(_text(tree, headline or 0, furniture, teasers, measures, rules))
+        if not choice.kept and sum(measures.links) < weights.link_share * sum(measures.units):  # no front page: one about rights
+            choice.kept = _plain_words(tree, furniture | teasers, measures, NO_RULES)
         choice.is_news = head.is_article or is_dated(tree, headline, choice.kept)
         if choice.is_news:
             leave_out_captions(choice, tree, measures)

@@ -58,7 +58,10 @@ FAULTS = tuple(
     }.items()
     for written in many
 )
-CODECS = {"gbk": ("gb18030",), "big5": ("cp950", "big5hkscs"), "shift_jis": ("cp932",), "euc-jp": ("euc_jp",), "euc-kr": ("cp949",), "koi8-r": ("koi8-r", "koi8-u")}
+CODECS = {
+    "gbk": ("gb18030",), "big5": ("cp950", "big5hkscs"), "shift_jis": ("cp932",), "euc-jp": ("euc_jp",), "euc-kr": ("cp949",),
+    "koi8-r": ("koi8-r", "koi8-u"),
+}  # fmt: skip
 SINGLE_BYTE = frozenset({"cp1252", "cp1251", "koi8-r", "cp866", "iso8859-5"})
 
 # A line is tried if its characters cost so much more than those of sound text may (bits, over the line). Chinese, Japanese and Korean lines of ../shared cost

@@ -46,8 +46,12 @@ def test_a_probe_that_hangs_is_killed_with_all_that_it_started(tmp_path):
     assert (ran.answer, ran.problem) == (None, "not done within 2 s")
     assert time.monotonic() - started < 20
     pid = (tmp_path / "pid").read_text()
-    state = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, text=True, check=False).stdout.strip()
-    assert state in ("", "Z", "Zs", "ZN")  # gone, or waiting to be reaped
+    for _ in range(50):  # a loaded machine takes a moment to end what was killed
+        state = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, text=True, check=False).stdout.strip()
+        if state[:1] in ("", "Z"):  # gone, or waiting to be reaped
+            break
+        time.sleep(0.1)
+    assert state[:1] in ("", "Z")
 
 
 def test_quick_proves_a_training_step_and_mindrecord(capsys, workspace, monkeypatch):
