@@ -73,19 +73,19 @@ def test_parts_of_unchanged_files_are_taken_over(huge, workspace, monkeypatch):
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seconds", [4, 7, 11])
+@pytest.mark.parametrize("seconds", [4, 9])
 def test_a_kill_in_the_middle_of_a_large_gzip_changes_nothing(tmp_path, workspace, seconds):
-    """64 MB of text in one gzip, parts of 4 MiB; `bench/clean_scale.py --megabytes 1000 --kill` does it at full size."""
+    """20 MB of text in one gzip, parts of 2 MiB; `bench/clean_scale.py --megabytes 1000 --kill` does it at full size."""
     path = tmp_path / "one.jsonl.gz"
     with gzip.open(path, "wb", compresslevel=1) as handle:
-        for start in range(0, 200_000, 1000):
+        for start in range(0, 60_000, 1000):
             handle.write(b"".join(json.dumps({"text": SENTENCE.format(i) * 2}, ensure_ascii=False).encode() + b"\n" for i in range(start, start + 1000)))
-    whole = workspace.run("clean", {"unit_bytes": "4MiB", "workers": 2}, paths=[path], name="whole")
-    command = [sys.executable, "-m", "mspt.cli", "--workspace", str(workspace.path), "clean", str(path), "--name", "killed", "--unit-bytes", "4MiB"]
+    whole = workspace.run("clean", {"unit_bytes": "2MiB", "workers": 2}, paths=[path], name="whole")
+    command = [sys.executable, "-m", "mspt.cli", "--workspace", str(workspace.path), "clean", str(path), "--name", "killed", "--unit-bytes", "2MiB"]
     process = subprocess.Popen([*command, "--workers", "2"], start_new_session=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     time.sleep(seconds)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    resumed = workspace.run("clean", {"unit_bytes": "4MiB", "workers": 2}, paths=[path], name="killed")
+    resumed = workspace.run("clean", {"unit_bytes": "2MiB", "workers": 2}, paths=[path], name="killed")
     assert resumed.manifest["version"] == 1
     assert data_hashes(resumed) == data_hashes(whole)

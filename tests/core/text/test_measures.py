@@ -160,7 +160,7 @@ def num_function_words(line: str, kinds: Sequence[str]) -> int:
 
 def is_plain(line: str, word: re.Match[str]) -> bool:
     """Whether a word is no part of a name: a_b, a.b, a/b."""
-    return not (re.search(r"[0-9A-Za-z_:][_./:\\=@]$", line[: word.start()]) or re.match(r"[_./:\\=@][0-9A-Za-z_:]", line[word.end() :]))
+    return not (re.search(r"[0-9A-Za-z_:][_./:\\=@]\Z", line[: word.start()]) or re.match(r"[_./:\\=@][0-9A-Za-z_:]", line[word.end() :]))
 
 
 def count_line(found: Slow, line: str, kinds: Sequence[str], function_words: int) -> None:
@@ -215,6 +215,7 @@ REPETITIVE = st.lists(st.sampled_from(["中", "国", "人", "a ", "b ", "cc ", "
 @example("见 [文档](http://a.b/c) 与 [![图](x.png)](y)。\n\n- `code` 与 :ref:`x`\n....\n")
 @example("你好。”\n“再见……”\n\n他说。\n")
 @example("abcdefghijklmnop://x/y")
+@example(":doc:\nAbC")
 def test_the_scan_finds_what_a_slow_one_finds(text: str) -> None:
     found, slow = scan(text), slow_scan(text)
     counts = found.counts
