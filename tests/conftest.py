@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from mspt.core.artifact import Artifact
 from mspt.core.config import build_config
@@ -20,6 +21,9 @@ from mspt.core.stage import Stage, find
 from mspt.core.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
+settings.register_profile("ci", derandomize=True)  # a run of CI can be repeated; on a person's machine each run looks elsewhere
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 
 @pytest.fixture(scope="session")
