@@ -11,8 +11,10 @@ which Python lacks, is read. All but ISO-2022-KR's designation ends with the lin
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from mspt.core.text.likelihood import likelihood
 from mspt.core.text.mending import REPLACEMENT, read_damaged
@@ -34,6 +36,7 @@ NAMES = (
     (b"$)C", "iso2022_kr"), (b"$)", "iso2022_cn"), (b"$(Q", "iso2022_jp_2004"), (b"$(P", "iso2022_jp_2004"), (b"$(O", "iso2022_jp_3"),
     (b"$A", "iso2022_jp_2"), (b"$(C", "iso2022_jp_2"), (b".", "iso2022_jp_2"), (b"$(D", "iso2022_jp_1"), (b"(I", "iso2022_jp_ext"),
 )  # fmt: skip
+DESIGNATED = {"iso2022_kr": "C", "iso2022_cn": "A"}
 EVIDENCE_BYTES = 8 * 1024
 MIN_GAIN = 10.0  # bits that the text must be better than the bytes as ASCII: a thousand to one, where escapes are well-formed anyway
 MAX_WIDE_COST = 13.0  # bits a character beyond ASCII: base64 read as UTF-7 by chance makes 17
@@ -58,7 +61,7 @@ def is_escaped(codec: str) -> bool:
 def read_escaped(data: bytes, codec: str) -> tuple[str, str] | None:
     """Text and codec, or None if `codec` is none of those named above."""
     if codec.startswith("iso2022"):
-        return "".join(_segments(data)), codec
+        return "".join(_segments(data, DESIGNATED.get(codec, ""))), codec
     if codec == "hz":
         return "".join(_hz_segments(data)), codec
     return (data.decode("utf-7", "replace"), codec) if codec == "utf-7" else None
@@ -96,8 +99,9 @@ def _utf7_runs(data: bytes) -> bytes:
     return b"\n".join(runs)
 
 
-def _segments(data: bytes) -> Iterator[str]:
-    g0, g1, g2, shifted, start = "", "", "", False, 0
+def _segments(data: bytes, g1: str = "") -> Iterator[str]:
+    """g1: the set that SO switches to before anything else is designated, in a later piece of a file."""
+    g0, g2, shifted, start = "", "", False, 0
     for match in SHIFT.finditer(data):
         yield _segment(data[start : match.start()], g1 if shifted else g0)
         start = match.end()
@@ -142,3 +146,27 @@ def _hz_segments(data: bytes) -> Iterator[str]:
         yield _segment(match[1], "A") if match[1] is not None else match[2].replace(b"\n", b"").decode()  # "~" at a line's end only breaks the line of the file
         start = match.end()
     yield _segment(data[start:], "")
+
+
+# --- ISO-2022-CN as a codec of Python, so that its name can stand where theirs do ------------------------------------------
+
+
+class _IncrementalDecoder(codecs.BufferedIncrementalDecoder):
+    def _buffer_decode(self, input: Any, errors: str, final: bool) -> tuple[str, int]:
+        data = bytes(input)
+        whole = len(data) if final else data.rfind(b"\n") + 1
+        return "".join(_segments(data[:whole], DESIGNATED["iso2022_cn"])), whole
+
+
+def _find_codec(name: str) -> codecs.CodecInfo | None:
+    if name != "iso2022_cn":
+        return None
+    return codecs.CodecInfo(codecs.lookup("ascii").encode, _decode_cn, incrementaldecoder=_IncrementalDecoder, name=name)
+
+
+def _decode_cn(input: Any, errors: str = "strict", /) -> tuple[str, int]:
+    data = bytes(input)
+    return "".join(_segments(data)), len(data)
+
+
+codecs.register(_find_codec)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-# What bytes 0x80-0x9F become in cp1252; Latin-1 leaves them as C1 controls. Both may stand in one text.
-CP1252 = {bytes([byte]).decode("cp1252"): chr(byte) for byte in range(0x80, 0xA0) if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)}
-TO_LATIN_1 = str.maketrans(CP1252)
-HIGH = "\u0080-\u00ff" + "".join(CP1252)
+from mspt.core.text.suspicion import CP1252_SPECIALS
+
+TO_LATIN_1 = str.maketrans(CP1252_SPECIALS)
+HIGH = "\u0080-\u00ff" + "".join(CP1252_SPECIALS)
 HIGH_RUN = re.compile(f"[{HIGH}]+")
 QUOTE_MARKS = "‘’“”„‚…–—«»‹›\xa0\xad"
 QUOTES = frozenset(QUOTE_MARKS)
@@ -21,7 +21,7 @@ MIN_SEQUENCES = 3  # in a line, where the leads are not those of Latin-1 letters
 
 def undo_latin_runs(lines: list[str]) -> dict[int, str]:
     """The repaired lines, by number."""
-    evidence = {number: _weigh(line) for number, line in enumerate(lines) if not line.isascii()}
+    evidence = {number: _weigh(line) for number, line in enumerate(lines) if not line.isascii() and HIGH_RUN.search(line)}
     proven = sum(_is_proven(found) for found in evidence.values())
     if not proven:
         return {}
@@ -52,7 +52,8 @@ def _weigh(line: str) -> _Evidence:
             continue
         found.sequences += len(decoded)
         found.longest = max(found.longest, len(decoded))
-        found.strong |= _is_strong(run, decoded) or _is_inside_word(line, match.end() - len(run), match.end())
+        start = match.end() - len(run)
+        found.strong |= _is_strong(run, decoded) or _is_inside_word(line, start, match.end()) or _is_word_of_its_own(line, start)
     return found
 
 
@@ -68,6 +69,11 @@ def _is_strong(run: str, decoded: str) -> bool:
 def _is_inside_word(line: str, start: int, end: int) -> bool:
     """A capital in the middle of a word of small letters ("hakkÄ±nda")."""
     return line[start].isupper() and (line[start - 1 : start].islower() or line[end : end + 1].islower())
+
+
+def _is_word_of_its_own(line: str, start: int) -> bool:
+    """ "Ã" and a no-break space behind a blank: the word "à"; behind letters it may be the end of a Portuguese word in capitals."""
+    return line[start : start + 2] == "Ã\xa0" and line[start - 1 : start] == " "
 
 
 def _is_proven(found: _Evidence) -> bool:

@@ -8,9 +8,9 @@ the other parity from there on.
 
 from __future__ import annotations
 
+import codecs
 import re
 from array import array
-from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
@@ -22,11 +22,15 @@ from mspt.core.text.script import code_points
 
 REPLACEMENT = "\ufffd"
 BAD_BYTE = 26.0  # bits: more than any character costs, less than two of what misaligned bytes make
+OTHER_ALPHABET = 8.0  # bits that a Greek or Cyrillic letter costs more, which two halves of characters soon are
 # Misaligned text costs 14 to 17 bits a character, sound text 8 to 11: a line that has WINDOW such characters in a row is read again.
 WINDOW, SUSPICIOUS = 10, 13.0
 MIN_GAIN = 40.0  # bits, where the line reads without an error as it is
 MODEL_CHARACTERS = 4096  # of the text, to tell the language
-MAX_DAMAGED = 0.2  # of the lines: beyond it, the encoding is a wrong guess, and reading again would only cost time
+BLOCK_BYTES, OVERLAP_BYTES = 64 * 1024, 64  # of a long line that is read again at once, and what is looked at beyond
+# What may be read again, at a second a megabyte: beyond it, the encoding is a wrong guess.
+MAX_AGAIN_BYTES, MAX_AGAIN_SHARE = 256 * 1024, 0.2
+SURROGATES = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")
 MIN_RUN, MAX_SHIFTS = 16, 64  # units of UTF-16 that speak for the other parity; how often that is looked for
 
 
@@ -38,11 +42,15 @@ def read_damaged(data: bytes, codec: str) -> str:
     if not len(flagged):
         return text
     lines, naive = data.split(b"\n"), text.split("\n")
+    if len(lines) != len(naive):
+        return text
     ends = np.cumsum([len(line) + 1 for line in naive])
-    suspicious = np.unique(np.searchsorted(ends, flagged, side="right")).tolist()
-    if len(lines) == len(naive) and len(suspicious) <= max(2, MAX_DAMAGED * len(lines)):
-        for number in suspicious:
-            naive[number] = _mend(lines[number], naive[number], codec, model)
+    left = max(MAX_AGAIN_BYTES, round(MAX_AGAIN_SHARE * len(data)))
+    for number in np.unique(np.searchsorted(ends, flagged, side="right")).tolist():
+        naive[number], read = _mend(lines[number], codec, model, left)
+        left -= read
+        if left <= 0:
+            break
     return "\n".join(naive)
 
 
@@ -57,15 +65,37 @@ def _suspicious_positions(text: str, model: str) -> NDArray[np.int64]:
     return np.concatenate((bad, wide[begins], wide[begins + WINDOW - 1]))
 
 
-def _mend(line: bytes, naive: str, codec: str, model: str) -> str:
-    cost, text = _most_probable(line, codec, model)
-    if REPLACEMENT not in naive and cost > float(costs_of(naive, model).sum()) - MIN_GAIN:
-        return naive
-    return text
+def _mend(line: bytes, codec: str, model: str, left: int) -> tuple[str, int]:
+    """The line, block by block, and how many bytes were read again, at most about `left`."""
+    parts, start, again = [], 0, 0
+    while start < len(line):
+        block = line[start : start + BLOCK_BYTES + OVERLAP_BYTES]
+        until = len(block) if start + len(block) == len(line) else BLOCK_BYTES
+        text, used = _read_on(block, until, codec)
+        if again < left and len(_suspicious_positions(text, model)):
+            text, used = _read_again(block, until, text, codec, model)
+            again += len(block)
+        parts.append(text)
+        start += used or 1
+    return "".join(parts), again
 
 
-def _most_probable(line: bytes, codec: str, model: str) -> tuple[float, str]:
-    """Cost and text of the cheapest way through the bytes."""
+def _read_on(block: bytes, until: int, codec: str) -> tuple[str, int]:
+    """The text of the block up to the last whole character within `until` bytes, and how many bytes that are."""
+    decoder = codecs.getincrementaldecoder(codec)("replace")
+    text = decoder.decode(block[:until], until == len(block))
+    return text, until - len(decoder.getstate()[0])
+
+
+def _read_again(block: bytes, until: int, naive: str, codec: str, model: str) -> tuple[str, int]:
+    cost, width, bad = _most_probable(block, codec, model)
+    if REPLACEMENT not in naive and cost > float(costs_of(block.decode(codec, "replace"), model).sum()) - MIN_GAIN:
+        return _read_on(block, until, codec)
+    return _spell(block, until, width, bad, codec)
+
+
+def _most_probable(line: bytes, codec: str, model: str) -> tuple[float, bytearray, bytearray]:
+    """Cost of the cheapest way through the bytes; the width of the unit at each byte, and whether it is a bad byte."""
     single, pair = _unit_costs(codec, model)
     size = len(line)
     best = array("d", [0.0]) * (size + 4)  # best[i]: cost of the rest from byte i on; the last ones stand for units that would not end
@@ -85,18 +115,19 @@ def _most_probable(line: bytes, codec: str, model: str) -> tuple[float, str]:
             if best[i + 1] + BAD_BYTE < cost:
                 cost, units, bad[i] = best[i + 1] + BAD_BYTE, 1, 1
         best[i], width[i] = cost, units
-    return best[0], "".join(_spell(line, width, bad, codec))
+    return best[0], width, bad
 
 
-def _spell(line: bytes, width: bytearray, bad: bytearray, codec: str) -> Iterator[str]:
-    start = i = 0  # of the sound bytes that are not yet read
-    while i < len(line):
+def _spell(line: bytes, until: int, width: bytearray, bad: bytearray, codec: str) -> tuple[str, int]:
+    """The text of the units that begin within `until` bytes, and where they end."""
+    parts, start, i = [], 0, 0  # start: of the sound bytes that are not yet read
+    while i < until:
         if bad[i]:
-            yield line[start:i].decode(codec, "replace")
-            yield REPLACEMENT
+            parts += [line[start:i].decode(codec, "replace"), REPLACEMENT]
             start = i + 1
         i += width[i]
-    yield line[start:].decode(codec, "replace")
+    parts.append(line[start:i].decode(codec, "replace"))
+    return "".join(parts), i
 
 
 def _longer(line: bytes, i: int, codec: str, model: str) -> tuple[int, float] | None:
@@ -130,7 +161,9 @@ def _unit_cost(unit: bytes, codec: str, model: str) -> float | None:
         text = unit.decode(codec)
     except UnicodeDecodeError:
         return None
-    return float(costs_of(text, model).sum()) if len(text) <= 2 else None
+    if len(text) > 2:
+        return None
+    return float(costs_of(text, model).sum()) + (OTHER_ALPHABET if "\u0370" <= text <= "\u052f" else 0.0)
 
 
 # --- UTF-16 and UTF-32 -------------------------------------------------------------------------------------------------
@@ -167,3 +200,15 @@ def _first_shift(data: bytes, start: int, distance: int, dtype: str) -> tuple[in
 def _plausible(data: bytes, start: int, dtype: str) -> NDArray[np.bool_]:
     count = max(0, len(data) - start) // int(dtype[2])
     return plausible_units(np.frombuffer(data, dtype=dtype, count=count, offset=start)) if count else np.zeros(0, dtype=np.bool_)
+
+
+# --- UTF-8 -------------------------------------------------------------------------------------------------------------
+
+
+def join_surrogates(data: bytes) -> bytes:
+    """UTF-8 in which Java or Oracle wrote characters beyond the basic plane as two halves of three bytes each."""
+    return SURROGATES.sub(_join, data)
+
+
+def _join(pair: re.Match[bytes]) -> bytes:
+    return pair[0].decode("utf-8", "surrogatepass").encode("utf-16", "surrogatepass").decode("utf-16").encode()

@@ -11,71 +11,44 @@ proves is then undone in all lines where it can be. Lines in which bytes were dr
 
 from __future__ import annotations
 
-import codecs
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import NamedTuple
+from operator import and_
 
-import numpy as np
-from numpy.typing import NDArray
-
-from mspt.core.text.latin_runs import CP1252, undo_latin_runs
-from mspt.core.text.likelihood import HALF_KANA, least_costs, likelihood
+from mspt.core.text.faults import FAULTS, Fault, raw_bytes, undone
+from mspt.core.text.latin_runs import undo_latin_runs
+from mspt.core.text.likelihood import Likelihood, least_bits, likelihood
 from mspt.core.text.lost import lost_characters
-from mspt.core.text.script import code_points
+from mspt.core.text.suspicion import HIGH_LATIN, REMAINS, Screening
 
-# Sound text hardly has it. One class at the front lets the search skip at 4 ns a character; an alternation of two does not.
-SUSPECT = re.compile(f"[\u00a1-\u00fe](?:(?<=[\u00c2-\u00f4])[\u0080-\u00bf{''.join(CP1252)}]|[\u00a1-\u00fe]{{3}})")
 MAX_ROUNDS = 3  # text may have been mangled twice
+# As GBK, words of Cyrillic lose their last letters and the blank behind; as Big5 and Korean, UTF-8 loses most. Nothing of that can be undone.
+BROKEN_FAULTS = (*FAULTS, *(Fault("utf-8", read) for read in ("cp1252", "big5", "euc-kr")), Fault("cp1251", "gbk"), Fault("koi8-r", "gbk"))
+MISREADING = ("gbk", "cp950", "cp949")  # that make pairs of the three bytes of a character
+EAST_ASIAN = re.compile("[\u3400-\u9fff\uac00-\ud7a3\ue000-\uf8ff]")
+UTF8_PARTS = bytes(0x80 <= byte <= 0xBF or 0xE2 <= byte <= 0xEF for byte in range(256))
 
-
-class Fault(NamedTuple):
-    """Text written in one encoding and read in another."""
-
-    written: str
-    read: str
-
-    def __str__(self) -> str:
-        return f"{self.written} read as {self.read}"
-
-
-# What may have been written, by what it may have been read as. The names are those of the families in CODECS.
-FAULTS = tuple(
-    Fault(written, read)
-    for read, many in {
-        "cp1252": ("gbk", "big5", "shift_jis", "euc-jp", "euc-kr", "cp1251", "koi8-r", "cp866", "iso8859-5"),
-        "gbk": ("utf-8", "big5", "shift_jis", "euc-jp", "euc-kr", "cp1251", "koi8-r"),
-        "big5": ("utf-8", "gbk", "shift_jis", "euc-kr"),
-        "shift_jis": ("utf-8", "euc-jp", "gbk", "big5"),
-        "euc-kr": ("utf-8", "gbk", "shift_jis"),
-        "euc-jp": ("utf-8", "shift_jis", "gbk"),
-        "cp1251": ("utf-8", "koi8-r", "cp866", "iso8859-5"),
-        "koi8-r": ("utf-8", "cp1251", "cp866", "iso8859-5"),
-        "cp866": ("utf-8", "cp1251", "koi8-r"),
-        "iso8859-5": ("cp1251", "koi8-r"),
-    }.items()
-    for written in many
-)
-CODECS = {
-    "gbk": ("gb18030",), "big5": ("cp950", "big5hkscs"), "shift_jis": ("cp932",), "euc-jp": ("euc_jp",), "euc-kr": ("cp949",),
-    "koi8-r": ("koi8-r", "koi8-u"),
-}  # fmt: skip
-SINGLE_BYTE = frozenset({"cp1252", "cp1251", "koi8-r", "cp866", "iso8859-5"})
-
-# A line is tried if its characters cost so much more than those of sound text may (bits, over the line). Chinese, Japanese and Korean lines of ../shared cost
-# 8 to 11 bits a character and at most 13.8, mangled ones 14 to 18; Cyrillic 4.6, mangled 6 to 8.
-ALLOWED, ALLOWED_HANGUL, ALLOWED_HALF_KANA, ALLOWED_CYRILLIC = 12.5, 11.0, 4.0, 5.6
-MAX_CREDIT = -4.0  # of one sound character
-MIN_EXCESS = 10.0
 SAMPLE_LINES, SAMPLE_CHARACTERS = 24, 4096  # of the suspicious lines, that tell which faults a text has
-
-MIN_GAIN = 40.0  # bits that a line must get better, and
+MAX_FAULTS = 3  # that are undone in one round
+MIN_GAIN = 20.0  # bits that a line must get better: a million to one; and
 MIN_GAIN_SHARE = 0.15  # of its bits beyond ASCII
-MIN_UTF8_GAIN = 12.0  # valid UTF-8 is a proof of its own
+MIN_UTF8_GAIN = 10.0  # where valid UTF-8 gives what Western text is full of, which is a proof of its own
+MIN_KINDS, MIN_CHART = 5, 16  # characters beyond ASCII: different ones, and so many that some come back
 MIN_HABIT_GAIN = 4.0  # where another line proves the fault
-MIN_READABLE, MAX_BAD_SHARE = 4, 1.0  # of a line whose bytes are not all there: characters that are, and U+FFFD for each
+# What two bytes of UTF-8 are; frequent ones. Two bytes are soon valid: 模式 is ģʽ.
+TWO_BYTES, FREQUENT = re.compile("[\u0080-\u07ff\u2010-\u2026]"), re.compile("[\u00c0-\u00ff\u2010-\u2026\u00a0«»°]")
+# What was repaired must be sound. Bits a character, of alphabets and of East Asian text.
+MAX_ALPHABETIC, MAX_EAST_ASIAN, MIN_EAST_ASIAN, MIN_DISTINCT = 6.8, 12.2, 4, 6
+# The marks of Big5 (A1 40 to A1 7E) are no characters of GBK: a reader that drops such bytes leaves none of them.
+MARKS_DROPPED, MIN_MARKED, MARKS = Fault("big5", "gbk"), 12, frozenset("，。、；：？！「」『』（）《》・…“”")
+# MIN_LETTERS, MAX_KINDS_SHARE, MIXED_CASE: of alphabetic text; a Russian sentence of 20 letters has about 12 kinds, and few capitals or nothing else.
+MIN_LETTERS, MAX_KINDS_SHARE, MIXED_CASE = 10, 0.8, (0.35, 0.9)
+# A line whose bytes are not all there, so that the rest does not read on.
+SAMPLE_BROKEN = 64  # suspicious lines that are looked at
+MAX_GAPS = 0.6  # for each character of the rest
+MIN_PARTS, MIN_PARTS_SHARE = 5, 0.85  # characters that are made of bytes that UTF-8 of East Asian text is made of; of sound GBK or Big5 .2 are
 
 
 @dataclass(frozen=True)
@@ -94,190 +67,153 @@ class Judgement:
 
 def judge(text: str) -> Judgement | None:
     """What is wrong with `text` and what it was before, or None if nothing says that anything is."""
-    faults: list[str] = []
-    lines, current = 0, text
-    while len(faults) < MAX_ROUNDS and (found := _undo(current)):
-        current, done, repaired = found
-        faults += done
-        lines = max(lines, repaired)
-    lost = lost_characters(current) + _beyond_repair(current)
-    return Judgement(current, tuple(faults), lines, min(lost, len(current))) if faults or lost else None
-
-
-def repair(text: str) -> Judgement | None:
-    """The repaired text, or None if nothing proves that `text` was mangled."""
-    found = judge(text)
-    return found if found and found.faults else None
-
-
-def lost_ratio(text: str) -> float:
-    """Share of the characters that are remains of lost ones, or stand in lines that are mangled beyond repair."""
-    found = judge(text)
-    return found.lost_ratio if found else 0.0
-
-
-def _undo(text: str) -> tuple[str, list[str], int] | None:
-    """The text with its outermost faults undone, these, and the number of lines."""
     if text.isascii():
-        return None
-    latin = has_high_latin(text) and SUSPECT.search(text) is not None
-    numbers = _suspicious_lines(text)
-    if not latin and not numbers:
-        return None
-    lines = text.split("\n")
-    repaired = undo_latin_runs(lines) if latin else {}
+        lost = lost_characters(text)
+        return Judgement(text, lost=lost) if lost else None
+    faults: list[str] = []
+    most, current = 0, text
+    while True:
+        screening = Screening(current)
+        suspicious = screening.lines()
+        lines = current.split("\n") if suspicious else []
+        found = _undo(lines, suspicious, screening.found) if suspicious and len(faults) < MAX_ROUNDS else None
+        if found is None:
+            break
+        done, repaired = found
+        faults += done
+        most = max(most, len(repaired))
+        current = "\n".join(repaired.get(number, line) for number, line in enumerate(lines))
+    lost = lost_characters(current) if screening.found & REMAINS or "???" in current else 0
+    lost += _beyond_repair([lines[number] for number in suspicious])
+    return Judgement(current, tuple(faults), most, min(lost, len(current))) if faults or lost else None
+
+
+def _undo(lines: list[str], suspicious: list[int], classes: int) -> tuple[list[str], dict[int, str]] | None:
+    """The faults that were undone, and the lines, by number."""
+    repaired = undo_latin_runs(lines) if classes & HIGH_LATIN else {}
     faults = [str(Fault("utf-8", "cp1252"))] if repaired else []
-    tried = dict.fromkeys(numbers)
-    if latin:
-        tried |= dict.fromkeys(number for number, line in enumerate(lines) if SUSPECT.search(line))
-    for fault in _faults_of([lines[number] for number in tried if number not in repaired]):
-        found = _undo_fault(fault, lines, repaired)
-        if found:
+    for fault in _faults_of([lines[number] for number in suspicious if number not in repaired]):
+        if found := _undo_fault(fault, lines, repaired):
             repaired |= found
             faults.append(str(fault))
-    if not repaired:
-        return None
-    return "\n".join(repaired.get(number, line) for number, line in enumerate(lines)), faults, len(repaired)
+    return (faults, repaired) if repaired else None
 
 
-# --- Which lines, which faults -----------------------------------------------------------------------------------------
-
-
-def has_high_latin(text: str) -> bool:
-    return bool(((code_points(text) - np.uint32(0xA1)) <= np.uint32(0xFE - 0xA1)).any())
-
-
-def _suspicious_lines(text: str) -> list[int]:
-    """The numbers of lines whose characters are improbable."""
-    codes = code_points(text)
-    excess = _excess().take(np.minimum(codes, np.uint32(len(_excess()) - 1)))
-    starts = np.concatenate(([0], np.flatnonzero(codes == 0x0A) + 1))
-    if starts[-1] == len(codes):
-        starts = starts[:-1]
-    return np.flatnonzero(np.add.reduceat(excess, starts, dtype=np.float32) >= MIN_EXCESS).tolist() if len(starts) else []
-
-
-@cache
-def _excess() -> NDArray[np.float32]:
-    """[0x10000]: what each character costs beyond what it may; below 0 for sound ones, 0 for what says nothing."""
-    costs = least_costs()
-    table = np.zeros(0x10000, dtype=np.float32)
-    for first, last, allowed in (
-        *((0x0400, 0x045F, ALLOWED_CYRILLIC), (0x0490, 0x0491, ALLOWED_CYRILLIC), (0x2550, 0x256C, ALLOWED_CYRILLIC)),
-        *((0x3001, 0x3002, ALLOWED), (0x3041, 0x30FF, ALLOWED), (0x4E00, 0x9FFF, ALLOWED), (0xAC00, 0xD7A3, ALLOWED_HANGUL), (0xE000, 0xF8FF, ALLOWED)),
-        *((0xFF01, 0xFF1F, ALLOWED), (0xFF61, 0xFF9F, ALLOWED_HALF_KANA), (0xFFFD, 0xFFFD, ALLOWED)),
-    ):
-        table[first : last + 1] = np.maximum(costs[first : last + 1] - allowed, MAX_CREDIT)
-    table[0xFF61:0xFFA0] = HALF_KANA - ALLOWED_HALF_KANA
-    return table
-
-
-def _faults_of(lines: list[str]) -> Iterator[Fault]:
+def _faults_of(lines: list[str]) -> list[Fault]:
     """The faults that a sample of the suspicious lines proves, that which explains most first."""
-    sample, size = [], 0
+    gains: Counter[Fault] = Counter()
+    size = 0
     for line in lines[:: -(-len(lines) // SAMPLE_LINES) or 1]:
-        sample.append(line[:SAMPLE_CHARACTERS])
-        size += len(sample[-1])
+        line, is_cut = line[:SAMPLE_CHARACTERS], len(line) > SAMPLE_CHARACTERS
+        before, is_varied = likelihood(line), _is_varied(line)
+        for fault in FAULTS:
+            fixed = undone(fault, line, is_cut) if fault.written == "utf-8" or is_varied else None
+            if fixed is not None and (gain := _gain(before.bits, fixed, _needed(fault, fixed, before))) and _is_sound(fault, fixed):
+                gains[fault] += round(gain)
+        size += len(line)
         if size > SAMPLE_CHARACTERS:
             break
-    gains = {fault: sum(gain for line in sample if (gain := _gain(fault, line)[1]) >= _needed(fault, line)) for fault in FAULTS}
-    yield from sorted((fault for fault in FAULTS if gains[fault]), key=lambda fault: -gains[fault])
+    return [fault for fault, _ in gains.most_common(MAX_FAULTS)]
+
+
+def _is_varied(line: str) -> bool:
+    """Whether the line has different characters beyond ASCII, but is no chart of them: ········ may be anything, and so may À Á Â Ã Ä ..."""
+    wide = [character for character in line if character > "\x7f"]
+    kinds = len(set(wide))
+    return kinds >= MIN_KINDS and (kinds < len(wide) or len(wide) < MIN_CHART or EAST_ASIAN.search(line) is not None)
+
+
+def _gain(bits: float, fixed: str, needed: float) -> float:
+    """By how many bits `fixed` is more likely than what cost `bits`; 0 if by less than needed."""
+    if bits - least_bits(fixed) < needed:
+        return 0.0
+    gain = bits - likelihood(fixed).bits
+    return gain if gain >= needed else 0.0
+
+
+def _needed(fault: Fault, fixed: str, before: Likelihood) -> float:
+    """Bits that prove the fault."""
+    if fault.written == "utf-8" and _is_frequent(fixed):
+        return MIN_UTF8_GAIN
+    return max(MIN_GAIN, MIN_GAIN_SHARE * before.wide_bits)
 
 
 def _undo_fault(fault: Fault, lines: list[str], done: Mapping[int, str]) -> dict[int, str]:
     """The lines where this fault can be undone and makes them better, by number."""
     repaired = {}
     for number, line in enumerate(lines):
-        if number not in done and not line.isascii():
-            fixed, gain = _gain(fault, line)
-            if fixed is not None and gain >= MIN_HABIT_GAIN:
-                repaired[number] = fixed
+        fixed = None if number in done or line.isascii() else undone(fault, line)
+        if fixed is not None and _gain(likelihood(line).bits, fixed, MIN_HABIT_GAIN) and (fault.written == "utf-8" or _is_sound(fault, fixed)):
+            repaired[number] = fixed
     return repaired
 
 
-def _gain(fault: Fault, line: str) -> tuple[str | None, float]:
-    """What the line was before the fault, and by how many bits it is more likely; (None, 0) if it cannot have been anything."""
-    fixed = undone(fault, line)
-    return (None, 0.0) if fixed is None else (fixed, likelihood(line).bits - likelihood(fixed).bits)
+def _is_sound(fault: Fault, fixed: str) -> bool:
+    """Whether a repaired line looks like the whole of what was written."""
+    if Screening(fixed).lines() or len(set(fixed)) < min(len(fixed) / 2, MIN_DISTINCT):  # ÌÌÌÌÌÌ may be anything
+        return False
+    found, east_asian = likelihood(fixed), len(EAST_ASIAN.findall(fixed))
+    if east_asian >= MIN_EAST_ASIAN:
+        is_whole = fault != MARKS_DROPPED or east_asian < MIN_MARKED or not MARKS.isdisjoint(fixed)
+        return found.wide_bits <= MAX_EAST_ASIAN * found.wide and is_whole
+    return _is_frequent(fixed) or (found.wide_bits <= MAX_ALPHABETIC * found.wide and _is_prose(fixed))
 
 
-def _needed(fault: Fault, line: str) -> float:
-    return MIN_UTF8_GAIN if fault.written == "utf-8" else max(MIN_GAIN, MIN_GAIN_SHARE * likelihood(line).wide_bits)
+def _is_prose(text: str) -> bool:
+    """Whether the letters beyond ASCII come back and are mostly of one case, unlike those of an alphabet that is listed: áéíóú ÁÉÍÓÚ."""
+    letters = [character for character in text if character > "\x7f" and character.isalpha()]
+    capitals = sum(map(str.isupper, letters)) / max(1, len(letters))
+    kinds = len({letter.lower() for letter in letters})
+    return len(letters) >= MIN_LETTERS and kinds <= MAX_KINDS_SHARE * len(letters) and not MIXED_CASE[0] < capitals < MIXED_CASE[1]
 
 
-# --- One fault, one line -----------------------------------------------------------------------------------------------
-
-
-def undone(fault: Fault, line: str) -> str | None:
-    """What the line was before: its characters are all of the encoding that it was read as, its bytes all valid in the one it was written in."""
-    for raw in _raw(fault.read, line):
-        for codec in CODECS.get(fault.written, (fault.written,)):
-            try:
-                fixed = raw.decode(codec)
-            except UnicodeDecodeError:
-                continue
-            if "\ufffd" not in fixed:  # 锟斤拷: what it was is gone
-                return fixed
-    return None
-
-
-def _raw(read: str, line: str) -> Iterator[bytes]:
-    """The bytes that the line may have been."""
-    if read in SINGLE_BYTE:
-        yield from _encoded(line, _bytes_of(read))
-        return
-    for codec in CODECS[read]:
-        try:
-            raw = line.encode(codec)
-        except UnicodeEncodeError:
-            continue
-        yield raw
-        if read == "gbk" and b"\xa2\xe3" in raw:
-            yield raw.replace(b"\xa2\xe3", b"\x80")  # Windows reads the byte 0x80 of GBK as the euro sign
-
-
-def _encoded(line: str, table: dict[int, int]) -> Iterator[bytes]:
-    with_errors = codecs.charmap_encode(line, "ignore", table)[0]
-    if len(with_errors) == len(line):
-        yield with_errors
-
-
-@cache
-def _bytes_of(codec: str) -> dict[int, int]:
-    """By character: the byte that reads as it; bytes that the codec does not define read as C1 controls, and cp1252 is Latin-1 besides."""
-    table = {byte: byte for byte in range(0x80 if codec != "cp1252" else 0x100)}
-    for byte in range(0x80, 0x100):
-        table[ord(bytes([byte]).decode(codec, "ignore") or chr(byte))] = byte
-    return table
+def _is_frequent(fixed: str) -> bool:
+    """Whether what UTF-8 writes in two bytes is what Western text is full of."""
+    return len(TWO_BYTES.findall(fixed)) == len(FREQUENT.findall(fixed))
 
 
 # --- Beyond repair -----------------------------------------------------------------------------------------------------
 
 
-def _beyond_repair(text: str) -> int:
-    """Characters of the lines that are UTF-8 read in another encoding, of which bytes are missing."""
-    if text.isascii() or not (numbers := _suspicious_lines(text)):
-        return 0
-    lines = text.split("\n")
-    return sum(len(lines[number]) for number in numbers if _is_broken(lines[number]))
+def _beyond_repair(lines: list[str]) -> int:
+    """Characters of those of the suspicious lines that are mangled and broken; of many lines by a sample."""
+    sample = lines[:: -(-len(lines) // SAMPLE_BROKEN) or 1]
+    broken = [line for line in sample if _is_broken(line[:SAMPLE_CHARACTERS])]
+    return round(sum(map(len, broken)) * len(lines) / max(1, len(sample)))
 
 
 def _is_broken(line: str) -> bool:
+    """Whether a suspicious line was read in the wrong encoding, and bytes are missing."""
     bare = line.replace("\ufffd", "").replace("?", "")
+    if not _is_varied(bare):
+        return False
     before = likelihood(bare)
-    return any(_is_readable(raw, before.bits) for read in ("gbk", "big5", "euc-kr", "shift_jis", "cp1251") for raw in _loose(read, bare))
+    needed = max(MIN_GAIN, MIN_GAIN_SHARE * before.wide_bits)
+    if any(_is_made_of_utf8(bare, codec) for codec in MISREADING):
+        return True
+    return any(_gain(before.bits, text, needed) and _is_plausible(text) for fault in BROKEN_FAULTS for text in _loosely(fault, bare))
 
 
-def _loose(read: str, line: str) -> Iterable[bytes]:
-    if read in SINGLE_BYTE:
-        return [codecs.charmap_encode(line, "ignore", _bytes_of(read))[0]]
-    return [line.encode(codec, "ignore") for codec in CODECS[read]]
+def _loosely(fault: Fault, line: str) -> Iterator[str]:
+    """What the line may have been before the fault, with U+FFFD where it does not read on. If all of it is UTF-8, nothing is missing."""
+    for raw in raw_bytes(fault.read, line):
+        for codec in fault.codecs:
+            text = raw.decode(codec, "replace")
+            if fault.written != "utf-8" or "\ufffd" in text:
+                yield text
 
 
-def _is_readable(raw: bytes, bits_before: float) -> bool:
-    """Whether the bytes are a UTF-8 text with gaps, and that the more likely one."""
-    fixed = raw.decode("utf-8", "replace")
-    bad = fixed.count("\ufffd")
-    rest = fixed.replace("\ufffd", "")
+def _is_plausible(text: str) -> bool:
+    """Whether a text with gaps is text between them; East Asian text that is misaligned behind a gap is not, and that is what it shows by."""
+    rest = text.replace("\ufffd", "")
+    if len(EAST_ASIAN.findall(rest)) >= MIN_EAST_ASIAN:
+        return True
     found = likelihood(rest)
-    return found.wide >= max(MIN_READABLE, MAX_BAD_SHARE * bad) and found.bits + MIN_GAIN < bits_before
+    return found.wide_bits <= MAX_ALPHABETIC * found.wide and len(text) - len(rest) <= MAX_GAPS * found.wide and _is_prose(rest)
+
+
+def _is_made_of_utf8(line: str, codec: str) -> bool:
+    """Whether nearly all East Asian characters of the line are made of bytes that begin and continue UTF-8 sequences."""
+    pairs = "".join(EAST_ASIAN.findall(line)).encode(codec, "ignore").translate(UTF8_PARTS)
+    parts: int = sum(map(and_, pairs[::2], pairs[1::2]))
+    return parts >= MIN_PARTS and 2 * parts >= MIN_PARTS_SHARE * len(pairs)

@@ -82,7 +82,11 @@ HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]
 MONGOLIAN = re.compile("[\u1820-\u18aa]")
 EMOJI = re.compile("[\xa9\xae\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]")
 
-INDENTED = re.compile(r"^(?: {4}|\t).*$", re.MULTILINE)
+INDENTS = ("    ", "\t")  # of lines that may be code
+# The characters of ASCII that have a class. Deleting them is the fastest way to see whether there are any (1 ns a character).
+ASCII_WITH_CLASS = bytes([*range(0x00, 0x09), *range(0x0B, 0x20), 0x7F])
+# Runs of plain blanks. The first, for text without tabs, has a literal prefix that the search can skip to; the second stops at every blank between words.
+TWO_BLANKS, BLANKS_AND_TABS = re.compile("  +"), re.compile("[ \t]{2,}")
 
 
 def normalize(text: str, spans: Sequence[Span] = (), *, form: str = "prose", switches: Switches = DEFAULT) -> Normalized:
@@ -105,6 +109,8 @@ def normalize(text: str, spans: Sequence[Span] = (), *, form: str = "prose", swi
 
 def classes_in(text: str) -> int:
     """The bits of all classes that occur in `text`: LINE_END | INVISIBLE | ..."""
+    if text.isascii() and len(text.encode().translate(None, ASCII_WITH_CLASS)) == len(text):
+        return 0
     return int(np.bitwise_or.reduce(_class_table().take(code_points(text)), initial=0))
 
 
@@ -138,14 +144,22 @@ class Document(NamedTuple):
         """Those edits that change something and touch no code: no pre or code element, no fenced block, nothing where all is code."""
         if self.form == "code":
             return iter(())
-        return _outside(self._real(edits), lambda: sorted(self._elements() + fenced_blocks(self.text)))
+        return _outside(self._real(edits), lambda: sorted(self._elements() + self._fenced()))
 
     def outside_indented(self, edits: Iterator[Edit]) -> Iterator[Edit]:
-        """Those of `outside_code` that touch no line indented by four blanks or a tab, which may be code too."""
-        return _outside(self.outside_code(edits), lambda: [match.span() for match in INDENTED.finditer(self.text)])
+        """Those of `outside_code`, each within a line, whose line is not indented by four blanks or a tab, which may be code too."""
+        line = position = 0  # where the line of the edit begins; up to where line ends have been looked for
+        for one in self.outside_code(edits):
+            line = self.text.rfind("\n", position, one.start) + 1 or line
+            position = one.start
+            if not self.text.startswith(INDENTS, line):
+                yield one
 
     def _real(self, edits: Iterator[Edit]) -> Iterator[Edit]:
         return (one for one in edits if self.text[one.start : one.end] != one.replacement)
+
+    def _fenced(self) -> list[tuple[int, int]]:
+        return fenced_blocks(self.text) if "```" in self.text or "~~~" in self.text else []
 
     def _elements(self) -> list[tuple[int, int]]:
         return [(start, end) for tag, start, end in self.spans if tag in VERBATIM_TAGS]
@@ -253,8 +267,19 @@ def _blanks(document: Document, found: int) -> Iterator[Edit]:
     text = document.text
     if document.form not in PROSE_FORMS or not (found & EXOTIC_BLANK or "  " in text or "\t" in text):
         return iter(())
-    runs = re.finditer(BLANK_RUNS if found & EXOTIC_BLANK else "[ \t]{2,}", text)
-    return document.outside_indented(Edit(one.start(), one.end(), _one_blank(one)) for one in runs)
+    return document.outside_indented(_exotic_runs(text) if found & EXOTIC_BLANK else _plain_runs(text))
+
+
+def _exotic_runs(text: str) -> Iterator[Edit]:
+    return (Edit(one.start(), one.end(), _one_blank(one)) for one in BLANK_RUNS.finditer(text))
+
+
+def _plain_runs(text: str) -> Iterator[Edit]:
+    """Runs of blanks and tabs inside lines; those at a line's start are indentation, which stays."""
+    for run in (BLANKS_AND_TABS if "\t" in text else TWO_BLANKS).finditer(text):
+        start, end = run.span()
+        if start and text[start - 1] != "\n":
+            yield Edit(start, end, "\t" if "\t" in run[0] else " ")
 
 
 def _one_blank(run: re.Match[str]) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import re
+import struct
+import zlib
 from collections.abc import Iterator
 
 import pytest
 
-from mspt.core.text.decode import EVIDENCE_BYTES, decode, evidence_of
+from mspt.core.text.decode import decode
+from support.encodings import TEXTS
 
 HANS = "开发者可以使用以下命令安装软件包。如果系统中没有安装编译器，请先阅读安装指南，然后再继续进行下一步操作。" * 3
 HANT = "開發者可以使用以下命令安裝軟體套件。如果系統中沒有安裝編譯器，請先閱讀安裝指南，然後再繼續進行下一步操作。" * 3
@@ -50,13 +52,57 @@ def test_a_wrong_byte_costs_only_its_line(text, codec):
     assert got[4].count("\ufffd") == found.replaced
 
 
+@pytest.mark.parametrize("codec", ["gb18030", "cp950", "cp932", "euc_jp", "cp949"])
+@pytest.mark.parametrize("wrong", [b"\xff", b"\x80", b"x", b"5", b"", b"\xb0\xa1\xb0"], ids=repr)
+def test_a_wrong_byte_does_not_shift_the_rest_of_a_line(codec, wrong):
+    """Instead of a first byte, so that the second one seems to begin the next character, and so on to the line's end."""
+    text = {"gb18030": HANS, "cp950": HANT, "cp949": KOREAN.replace(" ", "")}.get(codec, JAPANESE)
+    head, tail = text[:60].encode(codec), text[60:].encode(codec)
+    found = decode(head + wrong + tail[1:])
+    assert found.text.startswith(text[:59])
+    assert found.text.endswith(text[62:])
+    assert abs(len(found.text) - len(text)) <= 3
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_wide_units_are_read_on_behind_a_byte_too_many_or_too_few(codec, mark):
+    head, tail = (mark + HANS).encode(codec), ("\n" + HANS).encode(codec)
+    for raw in (head + b"\x41" + tail, head[:-1] + tail):
+        found = decode(raw)
+        assert found.text.startswith(HANS[:-6])
+        assert found.text.endswith(HANS[6:])
+        assert found.bad_lines <= 2
+
+
+LABELS = ("gb2312", "gbk", "gb18030", "big5", "big5-hkscs", "shift_jis", "euc-jp", "iso-2022-jp", "euc-kr", "utf-8", "utf-16", "iso-8859-1", "windows-1252",
+          "us-ascii", "windows-1251", "koi8-r", "iso-8859-5", "windows-1250", "windows-1253", "hz-gb-2312", "no-such-charset")  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("declared", "codec", "text"),
-    [("gb2312", "utf-8", HANS), ("utf-8", "gbk", HANS), ("big5", "gbk", HANS), ("iso-8859-1", "gbk", HANS), ("gbk", "big5", HANT), ("utf-8", "big5", HANT)],
-)
-def test_wrong_declarations_are_overruled(declared, codec, text):
-    page = f"<html><head><meta charset={declared}></head><body>{text}</body></html>"
-    assert decode(page.encode(codec), markup=True).text == page
+    ("language", "codecs"),
+    [
+        ("zh-Hans", ("gb2312", "gbk", "gb18030", "utf-8", "hz")), ("zh-Hant", ("big5", "gbk", "utf-8")), ("ja", ("shift_jis", "euc_jp", "iso2022_jp", "utf-8")),
+        ("ko", ("euc_kr", "utf-8")), ("ru", ("cp1251", "koi8-r", "iso8859-5", "cp866", "utf-8")), ("uk", ("cp1251", "koi8-u", "utf-8")),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("place", ["page", "transport", "both"])
+def test_wrong_declarations_are_overruled_and_right_ones_respected(language, codecs, place):
+    for codec in codecs:
+        for label in (*LABELS, codec):
+            meta = f'<meta http-equiv="Content-Type" content="text/html; charset={label}">' if place != "transport" else ""
+            raw = f"<html><head>{meta}<title>1</title></head><body>{TEXTS[language][:120]}</body></html>".encode(codec, "ignore")
+            found = decode(raw, markup=True, declared=label if place != "page" else "")
+            assert found.text == raw.decode(codec), (codec, label, found.encoding)
+
+
+def test_the_transport_comes_before_the_page_and_a_mark_before_both():
+    page = "<meta charset=windows-1257><p>ação</p>"
+    raw = page.encode("cp1252")
+    assert decode(raw, markup=True, declared="iso-8859-15").encoding == "iso8859-15"
+    assert decode(raw, markup=True).encoding == "cp1257"
+    assert decode(raw, markup=True, declared="no-such-charset").encoding == "cp1257"
+    assert decode(b"\xef\xbb\xbf" + page.encode(), markup=True, declared="iso-8859-15").text == page
 
 
 def test_a_declaration_decides_where_the_bytes_do_not():
@@ -78,25 +124,51 @@ def test_what_no_encoding_explains_has_a_high_ratio():
     assert decode(broken).replaced_ratio > 0.01
 
 
+EBCDIC_TEXT = "THE STATION MASTER SWEEPS THE PLATFORM. At noon he drinks a cup of tea and looks at the valley behind the rails, for 37 years now."
+
+
+@pytest.mark.parametrize("codec", ["cp037", "cp500", "cp1140"])
+def test_ebcdic_is_read_as_such(codec):
+    assert decode(EBCDIC_TEXT.encode(codec)).text == EBCDIC_TEXT
+
+
+@pytest.mark.parametrize("text", ["a@b.example\n" * 50, "@" * 500, "@@@@ @@ @@@\n" * 40])
+def test_at_signs_are_no_ebcdic(text):
+    assert decode(text.encode()).text == text
+
+
+@pytest.mark.parametrize("kind", ["random", "compressed", "numbers", "high bytes"])
+def test_what_is_no_text_does_not_pass_for_one(kind):
+    chooser = random.Random(3)
+    data = {
+        "random": chooser.randbytes(4000),
+        "compressed": zlib.compress(chooser.randbytes(500) * 3),
+        "numbers": b"".join(struct.pack("<d", chooser.gauss(0, 1)) for _ in range(400)),
+        "high bytes": bytes(chooser.randrange(0x80, 0x100) for _ in range(2000)),
+    }[kind]
+    assert decode(data).replaced_ratio > 0.01
+
+
+def test_utf_8_of_java_is_read():
+    """Two surrogates of three bytes each, where UTF-8 has one character of four."""
+    smile = b"\xed\xa0\xbd\xed\xb8\x80"
+    assert decode("表情".encode() + smile).text == "表情😀"
+    found = decode(HANS.encode() + smile + b" \xed\xa0\xbd!")
+    assert found.text.startswith(HANS + "😀 ")
+    assert found.bad_lines == 1  # of the half at the end
+
+
+def test_a_few_words_are_marked_as_of_low_confidence():
+    assert decode("中文".encode("gbk")).low_confidence
+    assert not decode(HANS.encode("gbk")).low_confidence
+    assert not decode("中文".encode()).low_confidence
+    assert not decode(b"plain ASCII").low_confidence
+
+
 def test_the_encoding_of_the_part_before_is_kept_where_it_fits():
     raw = "naïve".encode("cp1252")  # alone too short to tell
     assert decode(raw, preferred="cp1252").text == "naïve"
     assert decode(HANS.encode("gbk"), preferred="utf-8").text == HANS
-
-
-def test_evidence_is_taken_from_the_whole_document():
-    parts = [f"{i:04d} " + "字" * 10 + "。 " + "ascii " * 30 for i in range(400)]
-    evidence = evidence_of("".join(parts).encode("gbk"), EVIDENCE_BYTES[-1]).decode("gbk", "ignore")
-    assert len(evidence.encode("gbk")) <= EVIDENCE_BYTES[-1] + 1000
-    numbers = [int(word) for word in re.findall(r"\d{4}", evidence)]
-    assert min(numbers) < 10
-    assert max(numbers) > 380
-
-
-def test_long_words_behind_a_bad_byte_cost_no_more_than_their_length():
-    """A pattern that tried every start took 62 s for this; the evidence is the odd bytes with their surroundings, not the words."""
-    data = b"\xb9\xfe \n" + b"x" * 2_000_000 + b"\n" + b"y" * 100_000 + "漢字".encode("gbk") + b"z" * 100_000
-    assert evidence_of(data, 8192) == b"\xb9\xfe " + b" " + b"y" * 24 + "漢字".encode("gbk") + b"z" * 25  # one more: it could be the second half of a character
 
 
 def samples(path, size: int, number: int) -> Iterator[str]:
