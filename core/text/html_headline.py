@@ -30,20 +30,19 @@ def find_headline(tree: Tree, title: str) -> int | None:
     wanted = _letters(title)
     parts = [part for part in map(_letters, TITLE_BREAK.split(title)) if part]
     name = next((part for part in parts if len(part) >= MIN_LETTERS), None)
-    headings: list[tuple[bool, int, int, int]] = []
-    lines: list[tuple[int, int]] = []
+    found: list[tuple[bool, bool, int, int, int]] = []
     for index, block in enumerate(tree.blocks):
-        if block.tag in HEADINGS and len(block.text) < MAX_HEADLINE:
-            letters, is_link = _letters(block.text), block.link_characters >= len(block.text)
-            if letters and letters in wanted and (len(letters) >= MIN_LETTERS or letters in parts):
-                headings.append((is_link, wanted.find(letters), -len(letters), index))
-            elif block.tag == "h1" and name and name in letters:
-                headings.append((is_link, wanted.find(name), -len(name), index))
-        elif block.link_characters < len(block.text) < MAX_HEADLINE and not PATH.search(block.text):
-            letters = _letters(block.text)
-            if letters in parts or _repeats(block.text, wanted):
-                lines.append((wanted.find(letters), index))
-    return min(headings)[3] if headings else min(lines)[1] if lines else None
+        if len(block.text) >= MAX_HEADLINE or (block.tag not in HEADINGS and (block.link_characters >= len(block.text) or PATH.search(block.text))):
+            continue
+        letters = _letters(block.text)
+        if block.tag == "h1" and name and name in letters:  # with a word more than the title
+            letters = name if letters not in wanted else letters
+        elif not (letters in parts or _repeats(block.text, wanted) or (block.tag in HEADINGS and len(letters) >= MIN_LETTERS and letters in wanted)):
+            continue
+        place = wanted.find(letters)
+        is_named = block.tag in HEADINGS and (len(letters) >= MIN_LETTERS or place == 0)
+        found.append((block.link_characters >= len(block.text), not is_named, place, -len(letters), index))
+    return min(found)[-1] if found else None
 
 
 def place_headline(choice: Choice, tree: Tree, rows: Rows, title: str, headline: int | None, *, is_stated: bool) -> None:
