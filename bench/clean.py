@@ -16,14 +16,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mspt.core.text import mojibake, rules
 from mspt.core.text.cleaning import Recipe, clean
-from mspt.core.text.decode import decode
+from mspt.core.text.decoding import mojibake
+from mspt.core.text.decoding.decode import decode
 from mspt.core.text.form import detect_form
-from mspt.core.text.language import identify
-from mspt.core.text.line_rules import cut_lines
-from mspt.core.text.normalize import normalize
+from mspt.core.text.language.identify import identify
+from mspt.core.text.normal.normalize import normalize
 from mspt.core.text.readers.record import Record
+from mspt.core.text.rules import document_rules as rules
+from mspt.core.text.rules.line_rules import cut_lines
 
 SETS = ("zh_novels", "zh_wiki_hans", "zh_techdocs", "en_public_domain", "en_techdocs")
 RUNS = 3

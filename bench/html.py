@@ -124,7 +124,7 @@ def residues(page: Any) -> list[str]:
 
 
 def report(sets: list[GoldSet], data: Path, worst: int) -> None:
-    from mspt.core.text.html import extract
+    from mspt.core.text.html.extract import extract
 
     for pages in sets:
         read = {name: extract(html) for name, html in pages.html.items()}
@@ -156,10 +156,10 @@ class Chooser:
     """Scores weights on pages that are read once."""
 
     def __init__(self, pages: GoldSet) -> None:
-        from mspt.core.text.blocks import data_rows
-        from mspt.core.text.html import parse_page
-        from mspt.core.text.html_head import Head
-        from mspt.core.text.html_reader import read_page
+        from mspt.core.text.html.blocks import data_rows
+        from mspt.core.text.html.extract import parse_page
+        from mspt.core.text.html.head import Head
+        from mspt.core.text.html.reader import read_page
 
         self.pages = pages
         self.gold = {name: pages.shingles(text) for name, text in pages.gold.items()}
@@ -171,9 +171,9 @@ class Chooser:
             self.read[name] = (tree, Head(root), data_rows(tree))
 
     def scores(self, weights: Any, names: list[str]) -> dict[str, tuple[float, float]]:
-        from mspt.core.text.html_leftovers import load_rules
-        from mspt.core.text.html_writer import write
-        from mspt.core.text.main_content import choose_blocks
+        from mspt.core.text.html.leftovers import load_rules
+        from mspt.core.text.html.main_content import choose_blocks
+        from mspt.core.text.html.writer import write
 
         found = {}
         for name in names:
@@ -185,7 +185,7 @@ class Chooser:
 
 def thirds(sets: list[GoldSet]) -> None:
     """For each third of the sites: the best weights of the other two, one weight after the other, scored on the third."""
-    from mspt.core.text.html_values import DEFAULT
+    from mspt.core.text.html.values import DEFAULT
 
     choosers = [Chooser(pages) for pages in sets if pages.name in ("article", "zh-news")]
     left_out: list[dict[str, tuple[float, float]]] = [{} for _ in choosers]
@@ -236,7 +236,7 @@ def run_engine(engine: str) -> None:
 
 def _engine(name: str) -> Callable[[str], str]:
     if name == "mspt":
-        from mspt.core.text.html import extract
+        from mspt.core.text.html.extract import extract
 
         return lambda html: extract(html).text
     if name.startswith("trafilatura"):
@@ -314,7 +314,7 @@ UNITS = {
 
 
 def linear(limit: int = 20_000_000) -> None:
-    from mspt.core.text.html import extract
+    from mspt.core.text.html.extract import extract
 
     for name, unit in UNITS.items():
         seconds = []

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mspt.core.text.form import detect_form
-from mspt.core.text.language import identify
-from mspt.core.text.line_rules import cut_lines, without_cuts
-from mspt.core.text.normalize import normalize
-from mspt.core.text.rules import PROFILES, Profile, Verdict, judge
+from mspt.core.text.language.identify import identify
+from mspt.core.text.normal.normalize import normalize
+from mspt.core.text.rules.document_rules import PROFILES, Profile, Verdict, judge
+from mspt.core.text.rules.line_rules import cut_lines, without_cuts
 
 SOUND = ("zh_novels", "zh_wiki_hans", "zh_wiki_hant", "zh_techdocs", "en_public_domain", "en_wikitext2", "en_techdocs")
 FURTHER = ("zh_manpages_hans", "zh_poetry_hans", "zh_poetry_hant")  # for information: markup, and texts of one line

@@ -166,7 +166,7 @@ def _readable(raws: Sequence[bytes]) -> dict[bytes, str]:
     names = {raw: raw.decode() for raw in raws if _is_plain(raw)}
     if len(names) == len(raws):
         return names
-    from mspt.core.text.archive_names import NameCodec, one_line
+    from mspt.core.text.containers.names import NameCodec, one_line
 
     codec, taken = NameCodec(), set(names.values())
     odd = sorted(raw for raw in raws if raw not in names)

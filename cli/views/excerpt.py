@@ -80,7 +80,7 @@ def _join(parts: Sequence[Span]) -> list[Span]:
 
 def _pieces(content: str, start: int, end: int, marks: Sequence[Span]) -> list[tuple[str, bool]]:
     """The redacted text of [start, end), cut where marks begin and end: (piece, whether it is marked)."""
-    from mspt.core.text.privacy import MAX_CHARACTERS
+    from mspt.core.text.privacy.privacy import MAX_CHARACTERS
 
     first, last = max(0, start - MAX_CHARACTERS), min(len(content), end + MAX_CHARACTERS)  # nothing personal is cut in two
     window = content[first:last]
@@ -98,7 +98,7 @@ def _pieces(content: str, start: int, end: int, marks: Sequence[Span]) -> list[t
 
 def redacted_position(content: str, position: int) -> int:
     """Where `content[position]` stands once `content` is redacted; inside something redacted: where its placeholder begins."""
-    from mspt.core.text.privacy import find
+    from mspt.core.text.privacy.privacy import find
 
     moved = 0
     for one in find(content):

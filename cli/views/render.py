@@ -193,7 +193,7 @@ def unit_of(name: str) -> str:
 
 
 def redacted(content: str) -> str:
-    from mspt.core.text.privacy import redact
+    from mspt.core.text.privacy.privacy import redact
 
     return redact(content)
 

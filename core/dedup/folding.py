@@ -26,7 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from mspt.core.dedup.kernel import kernel
+from mspt.core.kernel import kernel
 
 BLANK, SYMBOL, WORD, CHARACTER, IGNORED = range(5)
 KIND_SHIFT = 24  # a table entry is kind << 24 | folded code point (21 bits)

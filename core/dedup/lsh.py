@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mspt.core.dedup.kernel import kernel
 from mspt.core.dedup.shingles import ShingleSets, jaccard
 from mspt.core.dedup.sketch import Sketch
+from mspt.core.kernel import kernel
 
 NOBODY = -1
 

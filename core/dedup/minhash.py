@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mspt.core.dedup.kernel import fmix32, fmix64, kernel
+from mspt.core.kernel import fmix32, fmix64, kernel
 
 DEFAULT_SEED = 3  # see above
 EMPTY = np.uint32(0xFFFFFFFF)  # every slot of a document without shingles

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mspt.core.dedup.kernel import kernel
 from mspt.core.dedup.shingles import Shingles
+from mspt.core.kernel import kernel
 
 SAMPLED_ONE_IN = 16  # half a byte of index per shingle; 1 in 64 leaves pages under 1,000 characters with fewer than 16
 _SHIFT = np.uint64(64 - SAMPLED_ONE_IN.bit_length() + 1)

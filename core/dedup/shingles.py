@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from mspt.core.dedup.folding import CHARACTER, KIND_SHIFT, WORD, Folded, batches, fold
-from mspt.core.dedup.kernel import fmix64, kernel
+from mspt.core.kernel import fmix64, kernel
 
 _BASE = np.uint64(0x9E3779B97F4A7C15)  # of the polynomial hash: odd, from the golden ratio (Knuth, TAOCP 3, 6.4)
 _FNV_PRIME = np.uint64(0x100000001B3)  # FNV-1a, 64 bits

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mspt.core.dedup.folding import CODE_MASK, KIND_SHIFT, WORD, Folded, batches, fold
-from mspt.core.dedup.kernel import kernel
+from mspt.core.kernel import kernel
 
 _BATCH_BYTES = 4 << 20
 _BLANK, _ZERO, _NINE, _UNDERSCORE = 0x20, 0x30, 0x39, 0x5F

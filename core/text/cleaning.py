@@ -16,17 +16,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from mspt.core.text import language, mojibake, privacy, rules
-from mspt.core.text.decode import Decoded
+from mspt.core.text.decoding import mojibake
+from mspt.core.text.decoding.decode import Decoded
 from mspt.core.text.form import Form, detect_form
-from mspt.core.text.html import Mode, Page, extract
-from mspt.core.text.language import Language
-from mspt.core.text.line_rules import cut_lines
-from mspt.core.text.normalize import Switches, normalize
+from mspt.core.text.html.extract import Mode, Page, extract
+from mspt.core.text.language import identify as language
+from mspt.core.text.language.identify import Language
+from mspt.core.text.normal.normalize import Switches, normalize
+from mspt.core.text.normal.script_conversion import Target, convert
 from mspt.core.text.outcomes import Document, Part, Rejection
+from mspt.core.text.privacy import privacy
+from mspt.core.text.privacy.sensitive_words import SensitiveWords
 from mspt.core.text.readers.record import Record, meta_json
-from mspt.core.text.script_conversion import Target, convert
-from mspt.core.text.sensitive_words import SensitiveWords
+from mspt.core.text.rules import document_rules as rules
+from mspt.core.text.rules.line_rules import cut_lines
 from mspt.core.text.spans import Edit, Span, edit, sort_spans
 
 # read and group: containers, records and their entities, before `clean` sees anything; exclude: taken down by the user, after everything else

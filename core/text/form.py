@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from mspt.core.text.programming_languages import by_interpreter, by_name, by_signs
+from mspt.core.text.language.programming_languages import by_interpreter, by_name, by_signs
 
 HEAD_CHARACTERS = 64 * 1024
 MIN_LINES = 3

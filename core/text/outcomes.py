@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mspt.core.text.form import Form
-from mspt.core.text.language import Language
+from mspt.core.text.language.identify import Language
 from mspt.core.text.spans import Span
 
 

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from mspt.core.config import SampleSettings, parse_bytes, parse_share, setting
 from mspt.core.errors import MsptError
 from mspt.core.stage import Files, Job, Limits, Paths, RawFile, Read, Stage
-from mspt.core.text.groups_order import window_text
+from mspt.core.text.groups.order import window_text
 
 if TYPE_CHECKING:
-    from mspt.core.text.sensitive_words import SensitiveWords
+    from mspt.core.text.privacy.sensitive_words import SensitiveWords
     from mspt.stages.clean.unit import Instructions
 
 Step = Literal["decode", "extract", "normalize", "language", "rules", "pii"]
@@ -122,7 +122,7 @@ def check_together(config: CleanConfig, job: Job[CleanConfig]) -> None:
 
 
 def read_words(config: CleanConfig, files: Sequence[RawFile]) -> SensitiveWords | None:
-    from mspt.core.text import sensitive_words
+    from mspt.core.text.privacy import sensitive_words
 
     if not files:
         return None
@@ -131,13 +131,13 @@ def read_words(config: CleanConfig, files: Sequence[RawFile]) -> SensitiveWords 
 
 def instructions(config: CleanConfig, num_files: int, base: Path, words: SensitiveWords | None = None) -> Instructions:
     """The settings as the domain takes them."""
-    from mspt.core.text import containers
     from mspt.core.text.cleaning import Recipe
-    from mspt.core.text.groups import Grouping
+    from mspt.core.text.containers import walk as containers
+    from mspt.core.text.groups.groups import Grouping
     from mspt.core.text.mapping import load_map
-    from mspt.core.text.normalize import Switches
+    from mspt.core.text.normal.normalize import Switches
     from mspt.core.text.readers.record import Fields, Options
-    from mspt.core.text.rules import PROFILES
+    from mspt.core.text.rules.document_rules import PROFILES
     from mspt.stages.clean.unit import Instructions, Mapping
 
     mapping = Mapping(config.map, base, load_map(config.map, base).sha256) if config.map else None

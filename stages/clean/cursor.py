@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mspt.core.stage import RawFile
-from mspt.core.text.containers import Leaf, Limits, Problem, walk
+from mspt.core.text.containers.streams import ByteStream, open_raw
+from mspt.core.text.containers.walk import Leaf, Limits, Problem, walk
 from mspt.core.text.readers.read import items
 from mspt.core.text.readers.record import Item, Options
-from mspt.core.text.streams import ByteStream, open_raw
 
 
 @dataclass(frozen=True)

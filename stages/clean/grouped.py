@@ -14,11 +14,11 @@ from mspt.core.errors import MsptError
 from mspt.core.sample import position
 from mspt.core.stage import Job, Limits, RawFile, Unit, UnitOutput, UnitResult
 from mspt.core.text.cleaning import Recipe, clean
-from mspt.core.text.containers import Problem
-from mspt.core.text.decode import Decoded
+from mspt.core.text.containers.walk import Problem
+from mspt.core.text.decoding.decode import Decoded
 from mspt.core.text.documents import document_id
-from mspt.core.text.groups import Group, Tally, groups, map_group
-from mspt.core.text.groups_sort import NUM_BUCKETS, RunWriter, merged
+from mspt.core.text.groups.groups import Group, Tally, groups, map_group
+from mspt.core.text.groups.sort import NUM_BUCKETS, RunWriter, merged
 from mspt.core.text.mapping import MapFunction, Mapped, Refusal
 from mspt.core.text.outcomes import Document, Rejection
 from mspt.core.text.readers.record import Record

@@ -10,11 +10,11 @@ from typing import Any
 from mspt.core.raw import slug
 from mspt.core.sample import position
 from mspt.core.stage import DocumentStopped, RawFile, UnitOutput
-from mspt.core.text import containers
 from mspt.core.text.cleaning import Recipe, clean
-from mspt.core.text.containers import Problem
+from mspt.core.text.containers import walk as containers
+from mspt.core.text.containers.walk import Problem
 from mspt.core.text.documents import document_id
-from mspt.core.text.groups import Grouping
+from mspt.core.text.groups.groups import Grouping
 from mspt.core.text.mapping import MapFunction, Mapped, apply_map, as_given, load_map
 from mspt.core.text.outcomes import Document, Rejection
 from mspt.core.text.readers.record import Options, Record

@@ -14,7 +14,7 @@ import pytest
 from mspt.cli.views.excerpt import excerpt, find_spans, redacted_position, windows
 from mspt.core.errors import InputError
 from mspt.core.expression import parse
-from mspt.core.text.privacy import redact
+from mspt.core.text.privacy.privacy import redact
 from support.inline import work_inline
 from support.shelf import SHELF, SIEVE, look, look_json, put_raw, shelf
 

@@ -16,11 +16,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from mspt.core.text.groups import Group, Grouping, groups, map_group
-from mspt.core.text.groups_order import Window
-from mspt.core.text.groups_sort import RunWriter, merged
+from mspt.core.text.containers.sniff import HEAD_BYTES, sniff
+from mspt.core.text.groups.groups import Group, Grouping, groups, map_group
+from mspt.core.text.groups.order import Window
+from mspt.core.text.groups.sort import RunWriter, merged
 from mspt.core.text.mapping import Mapped, Refusal, load_map
-from mspt.core.text.sniff import HEAD_BYTES, sniff
 from support.inline import work_inline
 
 FINANCE = Path(__file__).resolve().parents[2] / "examples" / "finance"

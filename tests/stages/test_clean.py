@@ -22,9 +22,9 @@ from mspt.core.shards import open_docs
 from mspt.core.stage import DocumentStopped, UnitOutput
 from mspt.core.text.cleaning import STEPS, Recipe
 from mspt.core.text.documents import document_id
-from mspt.core.text.normalize import Switches
-from mspt.core.text.rules import KINDS, PROFILES
-from mspt.core.text.script_conversion import Target
+from mspt.core.text.normal.normalize import Switches
+from mspt.core.text.normal.script_conversion import Target
+from mspt.core.text.rules.document_rules import KINDS, PROFILES
 from mspt.stages.clean import CleanConfig, Step, Switch, instructions
 from support.inline import work_inline
 from support.made import data_hashes, rows

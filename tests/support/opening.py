@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from mspt.core.text.containers import Leaf, Limits, Problem, walk
-from mspt.core.text.streams import open_raw
+from mspt.core.text.containers.streams import open_raw
+from mspt.core.text.containers.walk import Leaf, Limits, Problem, walk
 
 
 def open_all(folder: Path, data: bytes, limits: Limits = Limits(), ref: str = "raw") -> tuple[dict[str, bytes], list[Problem]]:  # noqa: B008

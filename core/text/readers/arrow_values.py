@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as kinds
 
-from mspt.core.text.decode import decode
+from mspt.core.text.decoding.decode import decode
 from mspt.core.text.readers.record import ALL_FIELDS, Fields
 
 Path = tuple[str, ...]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mspt.core.text.containers import Problem
-from mspt.core.text.decode import Decoded
-from mspt.core.text.mending import REPLACEMENT
+from mspt.core.text.containers.walk import Problem
+from mspt.core.text.decoding.decode import Decoded
+from mspt.core.text.decoding.mending import REPLACEMENT
 from mspt.core.text.readers.record import ALL_FIELDS, Fields, Record
 
 MAX_META_CHARACTERS = 1000  # of a field taken over because all fields are ("*"): texts in other languages, raw HTML stay out

@@ -14,7 +14,7 @@ from typing import Any
 import zstandard
 from fastwarc.stream_io import BrotliReader
 
-from mspt.core.text.streams import FAULTS
+from mspt.core.text.containers.streams import FAULTS
 
 FEED_BYTES = 16 * 1024  # what is lost before a damaged place is at most what this much gives
 PIECE_BYTES = 64 * 1024

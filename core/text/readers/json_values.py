@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from mspt.core.text.containers import Leaf, Problem
+from mspt.core.text.containers.streams import ByteStream
+from mspt.core.text.containers.walk import Leaf, Problem
 from mspt.core.text.readers.fields import MAX_SHOWN_BYTES
 from mspt.core.text.readers.jsonl import read_object
 from mspt.core.text.readers.lines import Lines
 from mspt.core.text.readers.record import Item, Options, Record
-from mspt.core.text.streams import ByteStream
 
 BETWEEN = re.compile(rb"[\s,]*+")
 BRACKET = re.compile(rb'["{}\[\]]')

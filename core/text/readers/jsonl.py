@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
-from mspt.core.text.containers import Leaf, Problem
-from mspt.core.text.decode import decode
+from mspt.core.text.containers.walk import Leaf, Problem
+from mspt.core.text.decoding.decode import decode
 from mspt.core.text.readers.fields import MAX_DETAIL, as_decoded, find, record_of, shown
 from mspt.core.text.readers.lines import Lines
 from mspt.core.text.readers.record import Item, Options, Record

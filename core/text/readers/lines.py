@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-from mspt.core.text.charsets import byte_order_mark, unicode_by_pattern
-from mspt.core.text.decode import decode
+from mspt.core.text.containers.sniff import HEAD_BYTES
+from mspt.core.text.containers.streams import ByteStream
+from mspt.core.text.decoding.charsets import byte_order_mark, unicode_by_pattern
+from mspt.core.text.decoding.decode import decode
 from mspt.core.text.readers.fields import MAX_SHOWN_BYTES
-from mspt.core.text.sniff import HEAD_BYTES
-from mspt.core.text.streams import ByteStream
 
 Line = tuple[int, bytes, int]  # byte of the leaf at which it begins, the line without its end, its length
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mspt.core.text.containers import Leaf, Problem
-from mspt.core.text.decode import decode
+from mspt.core.text.containers.walk import Leaf, Problem
+from mspt.core.text.decoding.decode import decode
 from mspt.core.text.readers.record import Item, Options, Record
 
 

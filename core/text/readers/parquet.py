@@ -18,13 +18,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as kinds
 
-from mspt.core.text.compression import GRACE_BYTES
-from mspt.core.text.containers import Leaf, Problem
-from mspt.core.text.decode import decode
+from mspt.core.text.containers.compression import GRACE_BYTES
+from mspt.core.text.containers.streams import FAULTS, ByteStream
+from mspt.core.text.containers.walk import Leaf, Problem
+from mspt.core.text.decoding.decode import decode
 from mspt.core.text.readers.arrow_values import Columns, cell, converter, is_text, raw_bytes
 from mspt.core.text.readers.fields import MAX_DETAIL, MAX_META_CHARACTERS, MAX_SHOWN_BYTES, as_decoded, no_text, record_of, shown
 from mspt.core.text.readers.record import Item, Options, Record
-from mspt.core.text.streams import FAULTS, ByteStream
 
 SPOOL_BYTES = 16 * 1024 * 1024  # a copy is kept in memory up to this size, then on disk
 BATCH_ROWS, BATCH_BYTES = 1024, 16 * 1024 * 1024

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from mspt.core.text.containers import Leaf, Problem
+from mspt.core.text.containers.sniff import ARC, CSV, EMPTY, HTML, JSON, JSONL, MARKDOWN, PARQUET, TEXT, TSV, WARC
+from mspt.core.text.containers.walk import Leaf, Problem
 from mspt.core.text.readers import json_values, jsonl, page, parquet, table, text, warc
 from mspt.core.text.readers.record import Item, Options
-from mspt.core.text.sniff import ARC, CSV, EMPTY, HTML, JSON, JSONL, MARKDOWN, PARQUET, TEXT, TSV, WARC
 
 READERS: dict[str, Callable[[Leaf, Options], Iterator[Item]]] = {
     TEXT.name: text.items,

@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from mspt.core.text.containers import Problem
-from mspt.core.text.decode import Decoded
+from mspt.core.text.containers.walk import Problem
+from mspt.core.text.decoding.decode import Decoded
 
 ALL_FIELDS = "*"
 

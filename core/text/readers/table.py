@@ -12,13 +12,13 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from mspt.core.text.containers import Leaf, Problem
-from mspt.core.text.decode import Decoded, decode
-from mspt.core.text.delimited import Form, find_form
+from mspt.core.text.containers.sniff import HEAD_BYTES, TSV
+from mspt.core.text.containers.walk import Leaf, Problem
+from mspt.core.text.decoding.decode import Decoded, decode
+from mspt.core.text.readers.delimited import Form, find_form
 from mspt.core.text.readers.fields import MAX_DETAIL, as_decoded, no_text, record_of, shown
 from mspt.core.text.readers.lines import Line, Lines
 from mspt.core.text.readers.record import Item, Options, Record
-from mspt.core.text.sniff import HEAD_BYTES, TSV
 
 MAX_MARK_BYTES = 4
 

@@ -6,8 +6,8 @@ import codecs
 import functools
 from collections.abc import Iterator
 
-from mspt.core.text.containers import Leaf
-from mspt.core.text.decode import decode
+from mspt.core.text.containers.walk import Leaf
+from mspt.core.text.decoding.decode import decode
 from mspt.core.text.readers.record import Item, Options, Record
 
 

@@ -16,15 +16,15 @@ from typing import Any
 
 from fastwarc.warc import ArchiveIterator, HeaderMap, WarcRecord
 
-from mspt.core.text.containers import Leaf, Problem
-from mspt.core.text.decode import decode
+from mspt.core.text.containers.sniff import ARC, CSV, EMPTY, HEAD_BYTES, HTML, JSON, JSONL, MARKDOWN, TEXT, TSV, sniff
+from mspt.core.text.containers.streams import FAULTS, ByteStream
+from mspt.core.text.containers.walk import Leaf, Problem
+from mspt.core.text.decoding.decode import decode
 from mspt.core.text.readers import json_values, jsonl
 from mspt.core.text.readers.fields import MAX_DETAIL, meta_of, shown
 from mspt.core.text.readers.http_body import undo_codings
 from mspt.core.text.readers.record import Item, Options, Record
 from mspt.core.text.readers.warc_frames import ARC_FORMAT, WARC_FORMAT, Frame, frames
-from mspt.core.text.sniff import ARC, CSV, EMPTY, HEAD_BYTES, HTML, JSON, JSONL, MARKDOWN, TEXT, TSV, sniff
-from mspt.core.text.streams import FAULTS, ByteStream
 
 ARC_HEADER = re.compile(rb"([^\r\n]*?) ([\d.:a-fA-F-]{1,45}) (\d{8,17}) ([^\r\n]*?) ?-?\d{1,18}\r?\n")
 CHARSET = re.compile(r"charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([\w.:-]{1,40})", re.IGNORECASE)

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mspt.core.text.containers.streams import ByteStream
 from mspt.core.text.readers.fields import MAX_SHOWN_BYTES
-from mspt.core.text.streams import ByteStream
 
 MAX_HEADER_BYTES = 32 * 1024
 SEARCH_BYTES = 256 * 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mspt.core.text.containers import Limits
+from mspt.core.text.containers.walk import Limits
 from support.opening import open_all, rules
 
 

@@ -10,8 +10,8 @@ import py7zr
 import pytest
 from py7zr.properties import FILTER_DEFLATE64
 
-from mspt.core.text import archive_7z
-from mspt.core.text.containers import Limits
+from mspt.core.text.containers import seven_zip as archive_7z
+from mspt.core.text.containers.walk import Limits
 from support.hostile_archives import seven_zip
 from support.packing import damaged, tar, zipped
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mspt.core.text.archive_names import Fingerprints, NameCodec, Names, one_line
+from mspt.core.text.containers.names import Fingerprints, NameCodec, Names, one_line
 
 NAMES = {
     "gbk": ["年度报告.txt", "会议纪要（终稿）.doc", "照片", "新建文件夹/说明.txt", "第一章 起源.txt", "数据统计表.csv"],

@@ -13,8 +13,8 @@ import pytest
 import zstandard
 from py7zr.compressor import Deflate64Compressor
 
-from mspt.core.text.containers import Leaf, Limits, walk
-from mspt.core.text.streams import open_raw
+from mspt.core.text.containers.streams import open_raw
+from mspt.core.text.containers.walk import Leaf, Limits, walk
 from support.hostile_archives import raw_zip
 from support.packing import damaged, zipped
 

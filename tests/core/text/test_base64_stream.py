@@ -7,9 +7,9 @@ import string
 
 import pytest
 
-from mspt.core.text.base64_stream import decode_base64
-from mspt.core.text.sniff import HEAD_BYTES, sniff
-from mspt.core.text.streams import ByteStream
+from mspt.core.text.containers.base64_stream import decode_base64
+from mspt.core.text.containers.sniff import HEAD_BYTES, sniff
+from mspt.core.text.containers.streams import ByteStream
 from support.packing import zipped
 
 TEXT = "春天来了，花园里的花都开了。孩子们在草地上跑来跑去，大家都很高兴。\n" * 30

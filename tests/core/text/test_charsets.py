@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from mspt.core.text.charsets import byte_order_mark, codec_of, control_share, declared_charset, unicode_by_pattern
+from mspt.core.text.decoding.charsets import byte_order_mark, codec_of, control_share, declared_charset, unicode_by_pattern
 
 CHINESE = "《三国演义》第一回：宴桃园豪杰三结义，斩黄巾英雄首立功。"
 

@@ -5,10 +5,10 @@ import pickle
 import pytest
 
 from mspt.core.text.cleaning import Recipe, clean
-from mspt.core.text.decode import decode
+from mspt.core.text.decoding.decode import decode
 from mspt.core.text.outcomes import Document, Rejection
 from mspt.core.text.readers.record import Record
-from mspt.core.text.rules import DEFAULT
+from mspt.core.text.rules.document_rules import DEFAULT
 
 POEM = "春天来了，花园里的花都开了。\n孩子们在草地上跑来跑去，大家都很高兴。\n老人坐在树下，慢慢地喝着茶，说着从前的事情。\n"
 

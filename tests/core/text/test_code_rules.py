@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mspt.core.text import code_rules
-from mspt.core.text.code_rules import licence_header
-from mspt.core.text.measures import Sample
-from mspt.core.text.rules import judge
+from mspt.core.text.rules import code_rules
+from mspt.core.text.rules.code_rules import licence_header
+from mspt.core.text.rules.document_rules import judge
+from mspt.core.text.rules.measures import Sample
 
 STANDARD_LIBRARY = Path(inspect.__file__).parent
 LICENCE = "Permission is hereby granted to anybody to use and to change this file, as long as this notice stays. It comes without any warranty. "

@@ -6,8 +6,8 @@ import random
 import pytest
 import zstandard
 
-from mspt.core.text.compression import CODECS, GRACE_BYTES, Expansion, Limits, decompress
-from mspt.core.text.streams import ByteStream
+from mspt.core.text.containers.compression import CODECS, GRACE_BYTES, Expansion, Limits, decompress
+from mspt.core.text.containers.streams import ByteStream
 from support.packing import COMPRESSORS, damaged
 
 TEXT = "".join(random.Random(1).choices("abcdefghij 的一是不了在人有我他\n", k=60_000)).encode()

@@ -9,8 +9,8 @@ import tarfile
 
 import pytest
 
-from mspt.core.text.containers import Leaf, Limits, Problem, walk
-from mspt.core.text.streams import open_raw
+from mspt.core.text.containers.streams import open_raw
+from mspt.core.text.containers.walk import Leaf, Limits, Problem, walk
 from support.packing import COMPRESSORS, entry, tar, zipped
 
 TEXT = b"a line of plain text\n" * 500

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mspt.core.text.credentials import MAX_KEY_CHARACTERS, assigned_values, block_at, key_at, looks_random
+from mspt.core.text.privacy.credentials import MAX_KEY_CHARACTERS, assigned_values, block_at, key_at, looks_random
 
 LINES = "\n".join(["MIIEowIBAAKCAQEA7d8f9sK2lQ0pVz3mXn5bYtRc1uWhJgE6iAoZsN4kTqLxPvBd"] * 4)
 

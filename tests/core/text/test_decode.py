@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mspt.core.text.decode import decode
+from mspt.core.text.decoding.decode import decode
 from support.encodings import TEXTS
 
 HANS = "开发者可以使用以下命令安装软件包。如果系统中没有安装编译器，请先阅读安装指南，然后再继续进行下一步操作。" * 3

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mspt.core.text.delimited import find_form
-from mspt.core.text.sniff import HEAD_BYTES, sniff
+from mspt.core.text.containers.sniff import HEAD_BYTES, sniff
+from mspt.core.text.readers.delimited import find_form
 
 
 def form(text: str, is_whole: bool = True) -> str | None:

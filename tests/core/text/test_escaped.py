@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from mspt.core.text.decode import decode
-from mspt.core.text.escaped import read_escaped, unescape
+from mspt.core.text.decoding.decode import decode
+from mspt.core.text.decoding.escaped import read_escaped, unescape
 from support.encodings import TEXTS
 
 HEAD = "Subject: a letter from the lighthouse + 1 parcel\n" * 20

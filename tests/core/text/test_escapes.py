@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mspt.core.text.escapes import backslashes, residues
-from mspt.core.text.normalize import Document
+from mspt.core.text.normal.escapes import backslashes, residues
+from mspt.core.text.normal.normalize import Document
 from mspt.core.text.spans import Span, edit
 
 CHAPTER = '第一回 春天来了。\n他说：“好！”\n\n她答："走吧。"\t他们"走"了。\n路上有花，有草。\n晚上到家。😀\n'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mspt.core.text.faults import FAULTS, Fault, raw_bytes, undone
+from mspt.core.text.decoding.faults import FAULTS, Fault, raw_bytes, undone
 from support.encodings import TEXTS
 
 LANGUAGES = {"utf-8": "zh-Hans", "gbk": "zh-Hans", "big5": "zh-Hant", "shift_jis": "ja", "euc-jp": "ja", "euc-kr": "ko"}  # others write Russian

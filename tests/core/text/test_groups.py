@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mspt.core.errors import MsptError
-from mspt.core.text.groups import Group, Grouping, Tally, groups, map_group
-from mspt.core.text.groups_order import Window
-from mspt.core.text.groups_sort import RunWriter, merged
+from mspt.core.text.groups.groups import Group, Grouping, Tally, groups, map_group
+from mspt.core.text.groups.order import Window
+from mspt.core.text.groups.sort import RunWriter, merged
 from mspt.core.text.mapping import Mapped, Refusal, load_map
 
 DAY = Grouping(group_by="user", order_by="at", window=Window.parse("1d"))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mspt.core.text.groups_order import Order, Window, label, read_order, window_text
+from mspt.core.text.groups.order import Order, Window, label, read_order, window_text
 
 WEEK = Window.parse("7d")
 FIVE_PAST_EIGHT = 1741075500  # 2025-03-04 08:05:00 UTC

@@ -13,8 +13,8 @@ import xxhash
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mspt.core.text import groups_sort
-from mspt.core.text.groups_sort import Row, RunWriter, bucket_of, merged, size_of
+from mspt.core.text.groups import sort as groups_sort
+from mspt.core.text.groups.sort import Row, RunWriter, bucket_of, merged, size_of
 
 ENTITIES = st.sampled_from(["a", "b", "甲", "", "a\0b", "z" * 300])
 ROWS = st.lists(

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from mspt.core.text.html import MAX_DEPTH_PROBLEM, Page, extract
+from mspt.core.text.html.extract import MAX_DEPTH_PROBLEM, Page, extract
 from mspt.core.text.spans import Span
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mspt.core.text.html import extract
+from mspt.core.text.html.extract import extract
 
 POSTS = ["周末想带孩子出去玩，不想太远，大家推荐一下。", "水库那边不错，可以钓鱼，中午在农家吃饭。", "湿地公园啊。", "好，就去水库，谢谢！"]
 

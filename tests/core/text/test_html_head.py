@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mspt.core.text.html import extract
-from mspt.core.text.html_head import read_date
+from mspt.core.text.html.extract import extract
+from mspt.core.text.html.head import read_date
 
 TEXT = "<p>城市南部的老图书馆在上周重新开放，第一天就迎来了三千多名读者，许多人清晨便在门外排起长队。</p>"
 

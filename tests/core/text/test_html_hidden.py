@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mspt.core.text.html import extract
+from mspt.core.text.html.extract import extract
 
 SHOWN = "看得见的句子在这里，一句接着一句，读起来像一段正文。"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mspt.core.errors import MsptError
-from mspt.core.text.html import extract
-from mspt.core.text.html_leftovers import ANY, load_rules
+from mspt.core.text.html.extract import extract
+from mspt.core.text.html.leftovers import ANY, load_rules
 
 RULES = load_rules()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mspt.core.text.html import extract
+from mspt.core.text.html.extract import extract
 
 X2 = "<msup><mi>x</mi><mn>2</mn></msup>"
 

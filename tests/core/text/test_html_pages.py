@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mspt.core.text.html import extract
+from mspt.core.text.html.extract import extract
 
 PAGES = Path(__file__).parent / "pages"
 NAMES = sorted(file.stem for file in PAGES.glob("*.html"))

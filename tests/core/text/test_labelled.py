@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from mspt.core.text.form import detect_form
-from mspt.core.text.line_rules import cut_lines, without_cuts
-from mspt.core.text.normalize import normalize
-from mspt.core.text.rules import PROFILES, judge
+from mspt.core.text.normal.normalize import normalize
+from mspt.core.text.rules.document_rules import PROFILES, judge
+from mspt.core.text.rules.line_rules import cut_lines, without_cuts
 
 FILES = sorted((Path(__file__).parent / "labelled").glob("*.toml"))
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mspt.core.text.language import Language, Run, identify, language_runs, mixed_share
+from mspt.core.text.language.identify import Language, Run, identify, language_runs, mixed_share
 
 BCP_47 = {
     "eng": "en", "fra": "fr", "deu": "de", "rus": "ru", "vie": "vi", "tur": "tr", "spa": "es", "por": "pt", "ita": "it", "nld": "nl", "pol": "pl",

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from mspt.core.text import frequencies
-from mspt.core.text.likelihood import costs_of, least_bits, likelihood, model_of
+from mspt.core.text.decoding import frequencies
+from mspt.core.text.decoding.likelihood import costs_of, least_bits, likelihood, model_of
 from support.encodings import TEXTS
 
 WRITTEN = {

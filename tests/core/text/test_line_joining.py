@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mspt.core.text.form import detect_form
-from mspt.core.text.line_joining import find_wrapping, join_lines
-from mspt.core.text.normalize import Document
+from mspt.core.text.normal.line_joining import find_wrapping, join_lines
+from mspt.core.text.normal.normalize import Document
 from mspt.core.text.spans import Span, edit
 
 PARAGRAPHS = [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mspt.core.text.line_rules import Cut, cut_lines, without_cuts
+from mspt.core.text.rules.line_rules import Cut, cut_lines, without_cuts
 
 BEFORE = "The ferry leaves at seven and comes back at noon, so there is time enough to walk around the island."
 LINES = ["Accept all cookies", "We use cookies.", "Please enable JavaScript.", "Lorem ipsum dolor sit amet", "Home | Contact us", "https://a.b/c",

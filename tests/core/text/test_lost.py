@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mspt.core.text.lost import lost_characters
+from mspt.core.text.decoding.lost import lost_characters
 
 
 @pytest.mark.parametrize(

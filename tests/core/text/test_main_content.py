@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mspt.core.text.html import extract
+from mspt.core.text.html.extract import extract
 
 FIRST = "<p>城市南部的老图书馆在上周重新开放，第一天就迎来了三千多名读者。</p>"
 SECOND = "<p>馆长介绍说，修缮工程历时两年，保留了原有的木质楼梯和彩色玻璃。</p>"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mspt.core.text.containers.sniff import HEAD_BYTES
 from mspt.core.text.markdown import is_markdown
-from mspt.core.text.sniff import HEAD_BYTES
 
 
 @pytest.mark.parametrize(

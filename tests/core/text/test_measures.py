@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mspt.core.text import scan as scanning
-from mspt.core.text.characters import (
+from mspt.core.text.rules import scan as scanning
+from mspt.core.text.rules.characters import (
     BLANK,
     CHARACTER,
     CODE,
@@ -32,10 +32,10 @@ from mspt.core.text.characters import (
     REPLACEMENT,
     SYMBOL,
 )
-from mspt.core.text.measures import Sample
-from mspt.core.text.repetition import CHARACTERS, TOP_WORDS, WORDS, n_grams, repeats
-from mspt.core.text.scan import paragraphs, scan
-from mspt.core.text.stop_words import FUNCTION_CHARACTERS, FUNCTION_WORDS
+from mspt.core.text.rules.measures import Sample
+from mspt.core.text.rules.repetition import CHARACTERS, TOP_WORDS, WORDS, n_grams, repeats
+from mspt.core.text.rules.scan import paragraphs, scan
+from mspt.core.text.rules.stop_words import FUNCTION_CHARACTERS, FUNCTION_WORDS
 
 HAN_CHARACTER = re.compile("[々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 KANA_CHARACTER = re.compile("[\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f]")

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from mspt.core.text.mending import BLOCK_BYTES, join_surrogates, read_damaged, read_wide
+from mspt.core.text.decoding.mending import BLOCK_BYTES, join_surrogates, read_damaged, read_wide
 from support.encodings import TEXTS
 
 WRITTEN = [("zh-Hans", "gb18030"), ("zh-Hant", "cp950"), ("ja", "cp932"), ("ja", "euc_jp"), ("ko", "cp949"), ("ko", "johab")]

@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from mspt.core.text.mojibake import judge
+from mspt.core.text.decoding.mojibake import judge
 
 CHINESE = "他在这里说了很多话，我们都没有听懂。\n但是大家还是笑了，因为天气很好。"
 FRENCH = "Où est l’hôtel ? « Là-bas », dit-il, déjà fatigué.\nLe café coûte 3 €."

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mspt.core.text.mojibake import judge
+from mspt.core.text.decoding.mojibake import judge
 
 MIN_RECALL = 0.95
 MAX_LOST = 0.01  # of the characters, above which `clean` rejects

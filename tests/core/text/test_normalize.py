@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mspt.core.text.normalize import Switches, normalize
+from mspt.core.text.normal.normalize import Switches, normalize
 from mspt.core.text.spans import Span
 
 # Text by the characters that steps look at, beside others that they must leave alone.

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mspt.core.text.normalize import Document
-from mspt.core.text.pdf_text import cut_words, detect_profile, drop_ligatures, han_blanks, join_cut_words, one_character_lines
+from mspt.core.text.normal.normalize import Document
+from mspt.core.text.normal.pdf_text import cut_words, detect_profile, drop_ligatures, han_blanks, join_cut_words, one_character_lines
 from mspt.core.text.spans import Span, edit
 
 PARAGRAPH = (

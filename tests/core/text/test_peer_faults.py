@@ -12,9 +12,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from mspt.core.text.line_rules import cut_lines, without_cuts
-from mspt.core.text.measures import Sample
-from mspt.core.text.rules import DEFAULT, STRICT, Profile, judge, measure
+from mspt.core.text.rules.document_rules import DEFAULT, STRICT, Profile, judge, measure
+from mspt.core.text.rules.line_rules import cut_lines, without_cuts
+from mspt.core.text.rules.measures import Sample
 
 CHINESE = """清晨六点，渔船一条接一条驶进小港，码头上的人已经等了半个钟头。最先靠岸的是老周的船，他昨夜在礁石外下了三张网，只收上来一筐小黄鱼。
 “今年的水冷得晚，”他一边卸筐一边说，“往年这个时候，鱼早就到浅水里来了。”旁边的年轻人听了没有作声，只是把手里的绳子又紧了紧。

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mspt.core.text.personal_numbers import find_numbers, is_identity_number, passes_luhn
+from mspt.core.text.privacy.personal_numbers import find_numbers, is_identity_number, passes_luhn
 
 
 def kinds(text: str) -> set[tuple[str, str]]:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mspt.core.text.personal_numbers import Found
-from mspt.core.text.privacy import KINDS, MAX_CHARACTERS, count, find, mask, redact
+from mspt.core.text.privacy.personal_numbers import Found
+from mspt.core.text.privacy.privacy import KINDS, MAX_CHARACTERS, count, find, mask, redact
 from mspt.core.text.spans import Span
 from support.personal import NEGATIVES, POSITIVES, negatives, positives
 

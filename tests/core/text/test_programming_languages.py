@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mspt.core.text.form import detect_form
-from mspt.core.text.programming_languages import PATTERNS, SUFFIXES, by_interpreter, by_name, by_signs
+from mspt.core.text.language.programming_languages import PATTERNS, SUFFIXES, by_interpreter, by_name, by_signs
 
 SNIPPETS: dict[str, str] = tomllib.loads((Path(__file__).parent / "snippets.toml").read_text(encoding="utf-8"))
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mspt.core.text.normalize import Document
-from mspt.core.text.punctuation import unify
+from mspt.core.text.normal.normalize import Document
+from mspt.core.text.normal.punctuation import unify
 from mspt.core.text.spans import Span, edit
 
 PIECES = st.sampled_from(

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from mspt.core.text.readings import EVIDENCE_BYTES, compete, evidence_of
+from mspt.core.text.decoding.readings import EVIDENCE_BYTES, compete, evidence_of
 from support.encodings import TEXTS
 
 

@@ -15,10 +15,10 @@ import pytest
 
 from mspt.core.errors import MsptError
 from mspt.core.text.form import detect_form
-from mspt.core.text.language import identify
-from mspt.core.text.line_rules import cut_lines, without_cuts
-from mspt.core.text.normalize import normalize
-from mspt.core.text.rules import DEFAULT, KEEP, KINDS, PROFILES, RULES, STRICT, judge, measure
+from mspt.core.text.language.identify import identify
+from mspt.core.text.normal.normalize import normalize
+from mspt.core.text.rules.document_rules import DEFAULT, KEEP, KINDS, PROFILES, RULES, STRICT, judge, measure
+from mspt.core.text.rules.line_rules import cut_lines, without_cuts
 
 SOUND = "城市南部的老图书馆在上周重新开放，第一天就迎来了三千多名读者。馆长说，修缮工程历时两年，保留了木质楼梯和彩色玻璃。"
 LINES = [

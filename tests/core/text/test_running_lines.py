@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mspt.core.text.normalize import Document
-from mspt.core.text.running_lines import drop_running_lines, running_lines
+from mspt.core.text.normal.normalize import Document
+from mspt.core.text.normal.running_lines import drop_running_lines, running_lines
 from mspt.core.text.spans import edit
 
 PAGES = 8

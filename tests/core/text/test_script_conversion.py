@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mspt.core.text.normal.script_conversion import Target, convert
 from mspt.core.text.script import chinese_script
-from mspt.core.text.script_conversion import Target, convert
 from mspt.core.text.spans import Span
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mspt.core.errors import MsptError
-from mspt.core.text.sensitive_words import MAX_POSITIONS, WINDOW_CHARACTERS, Entry, SensitiveWords, load, parse
+from mspt.core.text.privacy.sensitive_words import MAX_POSITIONS, WINDOW_CHARACTERS, Entry, SensitiveWords, load, parse
 
 
 def words(*lines: str, **options: bool) -> SensitiveWords:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mspt.core.text.sniff import HEAD_BYTES, sniff
+from mspt.core.text.containers.sniff import HEAD_BYTES, sniff
 from support.packing import COMPRESSORS, tar, zipped
 
 CHINESE = "春眠不觉晓，处处闻啼鸟。\n夜来风雨声，花落知多少。\n" * 20

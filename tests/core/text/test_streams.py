@@ -7,7 +7,7 @@ import os
 import pytest
 
 from mspt.core.errors import MachineError
-from mspt.core.text.streams import CHUNK, SLACK_BYTES, ByteStream, Fault, HashedFile, open_raw
+from mspt.core.text.containers.streams import CHUNK, SLACK_BYTES, ByteStream, Fault, HashedFile, open_raw
 
 
 def pattern(size: int) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mspt.core.text.suspicion import Screening
+from mspt.core.text.decoding.suspicion import Screening
 from support.encodings import TEXTS
 
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mspt.core.text.form import detect_form
-from mspt.core.text.normalize import Document
+from mspt.core.text.normal.normalize import Document
+from mspt.core.text.normal.tag_residues import bbcode, html_tags
 from mspt.core.text.spans import Span, edit
-from mspt.core.text.tag_residues import bbcode, html_tags
 
 PIECES = [
     "<",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mspt.core.text.decode import decode
+from mspt.core.text.decoding.decode import decode
 from support.encodings import SHAPES, TEXTS, Sample, damage, misread, samples
 
 MIN_RIGHT = 0.99

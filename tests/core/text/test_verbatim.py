@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mspt.core.text.normalize import Document
+from mspt.core.text.normal.normalize import Document
+from mspt.core.text.normal.verbatim import Regions, verbatim
 from mspt.core.text.spans import Span
-from mspt.core.text.verbatim import Regions, verbatim
 
 
 def found(text: str, *, form: str = "prose", spans: tuple[Span, ...] = (), addresses: bool = True, indented: bool = False) -> list[str]:

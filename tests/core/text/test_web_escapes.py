@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mspt.core.text.normalize import Document
+from mspt.core.text.normal.normalize import Document
+from mspt.core.text.normal.web_escapes import entities, percents
 from mspt.core.text.spans import Span, edit
-from mspt.core.text.web_escapes import entities, percents
 
 LETTER = 'Tom & Jerry met at <noon>; "hello", he said. R & D was closed, it\'s said, and A & B too.'
 PIECES = [

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from mspt.core.text.containers import Leaf, Problem
+from mspt.core.text.containers.sniff import HEAD_BYTES, FileType, sniff
+from mspt.core.text.containers.streams import ByteStream
+from mspt.core.text.containers.walk import Leaf, Problem
 from mspt.core.text.readers.read import items
 from mspt.core.text.readers.record import Options, Record
-from mspt.core.text.sniff import HEAD_BYTES, FileType, sniff
-from mspt.core.text.streams import ByteStream
 
 Read = Callable[..., list[Record | Problem]]
 

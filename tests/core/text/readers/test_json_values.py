@@ -6,11 +6,11 @@ import tracemalloc
 
 import pytest
 
-from mspt.core.text.containers import Leaf, Problem
+from mspt.core.text.containers.sniff import JSON
+from mspt.core.text.containers.streams import ByteStream
+from mspt.core.text.containers.walk import Leaf, Problem
 from mspt.core.text.readers.json_values import items
 from mspt.core.text.readers.record import Fields, Options, Record
-from mspt.core.text.sniff import JSON
-from mspt.core.text.streams import ByteStream
 
 
 def texts(found: list[Record | Problem]) -> list[str]:

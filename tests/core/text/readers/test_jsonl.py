@@ -5,11 +5,11 @@ import tracemalloc
 
 import pytest
 
-from mspt.core.text.containers import Leaf, Problem
+from mspt.core.text.containers.sniff import JSONL
+from mspt.core.text.containers.streams import ByteStream
+from mspt.core.text.containers.walk import Leaf, Problem
 from mspt.core.text.readers.jsonl import items
 from mspt.core.text.readers.record import Fields, Options, Record
-from mspt.core.text.sniff import JSONL
-from mspt.core.text.streams import ByteStream
 
 
 def jsonl(*values, **dump) -> bytes:

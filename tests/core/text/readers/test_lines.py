@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from mspt.core.text.containers.streams import ByteStream
 from mspt.core.text.readers.lines import Lines
-from mspt.core.text.streams import ByteStream
 
 
 def chunks_of(data: bytes, rng: random.Random) -> list[bytes]:

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from mspt.core.errors import MachineError
-from mspt.core.text.containers import Leaf, Problem, walk
+from mspt.core.text.containers.sniff import PARQUET
+from mspt.core.text.containers.streams import ByteStream, open_raw
+from mspt.core.text.containers.walk import Leaf, Problem, walk
 from mspt.core.text.readers.parquet import items
 from mspt.core.text.readers.record import Fields, Options, Record
-from mspt.core.text.sniff import PARQUET
-from mspt.core.text.streams import ByteStream, open_raw
 from support.packing import zipped
 
 CHINESE = "春天来了，花园里的花都开了。孩子们在草地上跑来跑去，大家都很高兴。"

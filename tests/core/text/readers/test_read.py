@@ -4,11 +4,11 @@ import gzip
 
 import pytest
 
-from mspt.core.text.containers import Leaf, walk
+from mspt.core.text.containers.sniff import HEAD_BYTES, sniff
+from mspt.core.text.containers.streams import ByteStream, open_raw
+from mspt.core.text.containers.walk import Leaf, walk
 from mspt.core.text.readers.read import READERS, items
 from mspt.core.text.readers.record import Fields, Options, Record
-from mspt.core.text.sniff import HEAD_BYTES, sniff
-from mspt.core.text.streams import ByteStream, open_raw
 
 
 def test_types_that_are_not_read_have_a_row_with_type_and_size(read):

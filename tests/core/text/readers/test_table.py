@@ -8,11 +8,11 @@ import tracemalloc
 
 import pytest
 
-from mspt.core.text.containers import Leaf
+from mspt.core.text.containers.sniff import CSV, TSV
+from mspt.core.text.containers.streams import ByteStream
+from mspt.core.text.containers.walk import Leaf
 from mspt.core.text.readers.record import Fields, Options, Record
 from mspt.core.text.readers.table import items
-from mspt.core.text.sniff import CSV, TSV
-from mspt.core.text.streams import ByteStream
 
 
 def written(rows, **dialect) -> str:

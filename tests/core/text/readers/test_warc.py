@@ -10,11 +10,11 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from mspt.core.text.containers import Leaf, Problem, walk
+from mspt.core.text.containers.sniff import WARC
+from mspt.core.text.containers.streams import ByteStream, open_raw
+from mspt.core.text.containers.walk import Leaf, Problem, walk
 from mspt.core.text.readers.read import items
 from mspt.core.text.readers.record import Fields, Options, Record
-from mspt.core.text.sniff import WARC
-from mspt.core.text.streams import ByteStream, open_raw
 
 PAGE = "<html><head><title>花园</title></head><body><p>春天来了，花园里的花都开了。孩子们在草地上跑来跑去。</p></body></html>"
 

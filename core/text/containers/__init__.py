@@ -1,0 +1,1 @@
+"""Files inside files: archives, compression, and what kind of content bytes are."""

@@ -1,0 +1,1 @@
+"""Bytes to text, and text that was decoded wrongly."""

@@ -1,0 +1,1 @@
+"""Records that belong together, as one document."""

@@ -1,0 +1,1 @@
+"""Web pages to text that keeps its structure."""

@@ -1,0 +1,1 @@
+"""One way of writing: characters, blanks, marks, line ends, escapes, scripts."""

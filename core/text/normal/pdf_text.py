@@ -1,0 +1,196 @@
+"""Text that came from PDF files or from OCR: blanks between Han characters, words cut at line ends, ligatures, heads and feet of pages.
+
+`detect_profile` tells by what only such text has; the steps are for text of which it, or the user, says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from mspt.core.text.form import HEAD_CHARACTERS
+from mspt.core.text.normal.running_lines import running_lines
+from mspt.core.text.normal.settling import settled
+from mspt.core.text.normal.verbatim import verbatim
+from mspt.core.text.script import code_points
+from mspt.core.text.spans import Edit
+
+if TYPE_CHECKING:
+    from mspt.core.text.normal.normalize import Document
+
+Profile = Literal["", "pdf-text", "ocr"]
+
+HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+FIRST_HAN = 0x3400
+MARKS = "\u2018\u2019\u201c\u201d\u2026\u3001\u3002\u3008-\u3011\u3014-\u301b\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"
+SPACED = re.compile(f"[{HAN}{MARKS}]+(?:[ \\xa0]+[{HAN}{MARKS}]+)+")
+GAP = re.compile("[ \\xa0]+")
+MIN_SINGLE = 0.6  # of the pieces between blanks that are one character: where letters are spaced, .95; between words .45 (mean length 1.7), between names 0
+LONG_PIECE = 8  # a clause: no cell of a table and no name
+NUMBERING = re.compile(r"第 ?(?:[一二三四五六七八九十百零〇] ?){1,5}[章节節篇部编編条條讲講]\Z")
+ADJACENT, SPACED_PAIR = re.compile(f"[{HAN}](?=[{HAN}])"), re.compile(f"[{HAN}] +(?=[{HAN}])")
+MIN_PAIRS, MIN_SPACED = 10, 0.3  # of the neighbouring Han characters
+SAMPLE = 4 * HEAD_CHARACTERS
+MIN_BLANKS = 0.15  # of the characters, without which nothing is spaced
+
+LIGATURES = {"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb05": "st", "\ufb06": "st"}
+LIGATURE = re.compile("[\ufb00-\ufb06]")
+LIGATURE_IN_WORD = re.compile("[\ufb00-\ufb06](?:(?<=[a-z].)|(?=[a-z]))")
+MIN_LIGATURES = 3
+
+HYPHENS = "-\xad\u2010"
+LINE_END = re.compile(rf"[{HYPHENS}][ \t]*\r?\n([ \t]*)(?=[^\W\d_]{{2}})")
+LETTERS = re.compile(r"[^\W\d_]+")
+LAST_LETTERS = re.compile(r"(?:\A|(?<=[^\w-]))[^\W\d_]{2,}\Z")
+COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
+TOKEN, BLANKS = re.compile(r"\S+"), re.compile(r"[ \t]*")
+MAX_PART = 40  # letters
+MIN_CUT_WORDS, MIN_CUT_SHARE = 5, 0.02  # words cut at line ends, and for each line: typesetting that cuts words does it in .05 to .1 of the lines
+MIN_ONE_CHARACTER, MAX_SCATTERED = 0.3, 10  # of the lines; characters a line where there are so many
+
+
+class CutWord(NamedTuple):
+    """A word that a line end cuts: the hyphen is at `place`, its second part at `start`, behind `indent`; what to join it with ("" or "-")."""
+
+    place: int
+    start: int
+    indent: str
+    hyphen: str
+
+
+def detect_profile(text: str) -> Profile:
+    """What a text came from; "" for all that did not come from pages, or shows no more of it."""
+    sample = text[:SAMPLE]
+    if _cuts_words(sample) or _has_ligatures(sample) or running_lines(text):
+        return "pdf-text"
+    return "ocr" if _is_spaced(sample) or _is_scattered(sample) else ""
+
+
+def _has_ligatures(sample: str) -> bool:
+    if sample.isascii() or not any(ligature in sample for ligature in LIGATURES):
+        return False
+    return sum(1 for _ in LIGATURE_IN_WORD.finditer(sample)) >= MIN_LIGATURES
+
+
+def one_character_lines(text: str) -> float:
+    """The share of the lines that are not blank that hold one letter or Han character: vertical writing and specks that OCR took for it."""
+    lines = [line for line in map(str.strip, text.split("\n")) if line]
+    return sum(len(line) == 1 and line.isalpha() for line in lines) / max(1, len(lines))
+
+
+def han_blanks(document: Document, found: int) -> Iterator[Edit]:
+    """Blanks between Han characters and their marks removed, where characters are spaced or a clause is beside; between words and names of a row they stay."""
+    text = document.text
+    if not text.isascii() and (" " in text or "\xa0" in text):
+        yield from settled(document, _closed_gaps)
+
+
+def _closed_gaps(document: Document) -> list[Edit]:
+    text = document.text
+    regions = verbatim(document)
+    is_spaced = _is_spaced(text[:SAMPLE])
+    gaps = (gap for run in SPACED.finditer(text) for gap in _gaps_to_close(run, is_spaced))
+    return [Edit(start, end, "") for start, end in gaps if not regions.touch(start, end) and not NUMBERING.search(text, max(0, start - 14), start)]
+
+
+def _gaps_to_close(run: re.Match[str], is_spaced: bool) -> list[tuple[int, int]]:
+    """The gaps of a run of Han that are to be closed. Of narrow and wide ones, the wide ones stand between words: 第 一 章  绪 论."""
+    pieces = [len(piece) for piece in GAP.split(run[0])]
+    if not is_spaced and max(pieces) < LONG_PIECE and not _are_single(pieces):
+        return []
+    gaps = [gap.span() for gap in GAP.finditer(run.string, *run.span())]
+    narrow = min(end - start for start, end in gaps)
+    words = [pieces[0]]
+    for (start, end), size in zip(gaps, pieces[1:], strict=True):
+        if end - start > narrow:
+            words.append(size)
+        else:
+            words[-1] += size
+    if max(words) >= LONG_PIECE or (len(words) > 1 and _are_single(words)):
+        return gaps
+    return [(start, end) for start, end in gaps if end - start == narrow]
+
+
+def _are_single(pieces: list[int]) -> bool:
+    return sum(size == 1 for size in pieces) >= MIN_SINGLE * len(pieces)
+
+
+def _is_spaced(sample: str) -> bool:
+    """Whether blanks stand between most Han characters."""
+    if sample.isascii() or sample.count(" ") < MIN_BLANKS * len(sample):
+        return False
+    if np.count_nonzero(code_points(sample) >= FIRST_HAN) < MIN_PAIRS:
+        return False
+    pairs = sum(1 for _ in SPACED_PAIR.finditer(sample))
+    if pairs < max(MIN_PAIRS, MIN_SPACED * (pairs + sum(1 for _ in ADJACENT.finditer(sample)))):
+        return False
+    pieces = [len(piece) for run in SPACED.finditer(sample) for piece in GAP.split(run[0])]
+    return _are_single(pieces)
+
+
+def _is_scattered(sample: str) -> bool:
+    """Whether many lines hold one character."""
+    return sample.count("\n") * MAX_SCATTERED > len(sample) > 10 * MAX_SCATTERED and one_character_lines(sample) >= MIN_ONE_CHARACTER
+
+
+def join_cut_words(document: Document, found: int) -> Iterator[Edit]:
+    """The second part of a word that a line end cuts moved up to its first. `found` is not asked."""
+    text = document.text
+    if document.form == "code":
+        return
+    regions = verbatim(document, addresses=False)
+    for word in cut_words(text):
+        token = TOKEN.match(text, word.start)
+        end = token.end() if token else word.start
+        rest = BLANKS.match(text, end)
+        behind = rest.end() if rest else end
+        if regions.touch(word.place, behind):
+            continue
+        if behind == len(text) or text[behind] in "\r\n" or text[end - 1] in HYPHENS:
+            yield Edit(word.place, word.start, word.hyphen)
+        else:
+            yield Edit(word.place, behind, word.hyphen + text[word.start : end] + "\n" + word.indent)
+
+
+def cut_words(text: str) -> Iterator[CutWord]:
+    """The words that line ends cut.
+
+    The hyphen stays where the word has one elsewhere (well-known), or where both parts are words and the whole is none (tax-payer); it goes where the whole
+    word occurs elsewhere, or its parts do not. A soft hyphen is no part of a word.
+    """
+    found = [(match, _left(text, match), LETTERS.match(text, match.end())) for match in LINE_END.finditer(text)]
+    breaks = [(match, left[0], right[0]) for match, left, right in found if left and right]
+    if not breaks:
+        return
+    words = Counter(map(str.lower, LETTERS.findall(text)))
+    words.subtract(part.lower() for _, left, right in breaks for part in (left, right))
+    compounds = {word.lower() for word in COMPOUND.findall(text)}
+    for match, left, right in breaks:
+        one, two = left.lower(), right.lower()
+        is_name = right[0].isupper() and not left.isupper()  # Anglo-American
+        is_compound = f"{one}-{two}" in compounds or (words[one + two] <= 0 and words[one] > 0 and words[two] > 0)
+        yield CutWord(match.start(), match.end(), match[1], "-" if match[0][0] != "\xad" and (is_name or is_compound) else "")
+
+
+def _left(text: str, match: re.Match[str]) -> re.Match[str] | None:
+    """The letters before a hyphen at a line end, if they are all of the word so far."""
+    return LAST_LETTERS.search(text, max(0, match.start() - MAX_PART), match.start())
+
+
+def _cuts_words(sample: str) -> bool:
+    """Whether line ends cut words as typesetting does."""
+    if sample.count("-\n") + sample.count("\xad\n") < MIN_CUT_WORDS:
+        return False
+    cut = sum(1 for word in cut_words(sample) if not word.hyphen)
+    return cut >= max(MIN_CUT_WORDS, MIN_CUT_SHARE * sample.count("\n"))
+
+
+def drop_ligatures(document: Document, found: int) -> Iterator[Edit]:
+    """Ligatures to their letters. `found` is not asked."""
+    if document.form != "code" and not document.text.isascii():
+        for match in LIGATURE.finditer(document.text):
+            yield Edit(*match.span(), LIGATURES[match[0]])

@@ -1,0 +1,24 @@
+"""Steps that may be done again: what a step would change a second time it does not change at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mspt.core.text.spans import Edit, edit
+
+if TYPE_CHECKING:
+    from mspt.core.text.normal.normalize import Document
+
+
+def settled(document: Document, find: Callable[[Document], list[Edit]]) -> list[Edit]:
+    """The edits that `find` finds; none where it would find more in the text that they make.
+
+    For steps that judge a document by evidence which their own edits change. Text that would change again was not understood, and stays as it is.
+    """
+    edits = find(document)
+    if edits:
+        text, spans = edit(document.text, document.spans, edits)
+        if find(document._replace(text=text, spans=spans)):
+            return []
+    return edits

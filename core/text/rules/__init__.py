@@ -1,0 +1,1 @@
+"""What text must be like to stay."""
