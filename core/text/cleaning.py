@@ -20,6 +20,7 @@ from mspt.core.text.decoding import mojibake
 from mspt.core.text.decoding.decode import Decoded
 from mspt.core.text.form import Form, detect_form
 from mspt.core.text.html.extract import Mode, Page, extract
+from mspt.core.text.html.leftovers import Rules
 from mspt.core.text.language import identify as language
 from mspt.core.text.language.identify import Language
 from mspt.core.text.normal.normalize import Switches, normalize
@@ -48,11 +49,13 @@ class Recipe:
     """What `clean` does.
 
     steps: those that are done; what a step that is left out would have found stays unknown (language `und`) or as it was (a page keeps its markup).
-    languages: BCP 47 tags or their first parts that are kept ("zh" covers zh-Hans); empty: all. change: the user's function (`--map`).
+    leftovers: line rules for articles (None: the shipped ones). languages: BCP 47 tags or their first parts that are kept ("zh" covers zh-Hans); empty:
+    all. change: the user's function (`--map`).
     """
 
     steps: tuple[Step, ...] = STEPS
     mode: Mode = "article"
+    leftovers: Rules | None = None
     switches: Switches = field(default_factory=Switches)
     script: Target | None = None
     profile: rules.Profile = rules.DEFAULT
@@ -140,7 +143,7 @@ def _change(draft: Draft, recipe: Recipe) -> Rejection | None:
 def _extract(draft: Draft, recipe: Recipe) -> Rejection | None:
     if not draft.record.markup:
         return None
-    page = extract(draft.text, mode=recipe.mode)
+    page = extract(draft.text, mode=recipe.mode, rules=recipe.leftovers)
     if not page.text.strip():
         detail = page.problem or f"no {'main text' if recipe.mode == 'article' else 'visible text'} found"
         return Rejection("extract", "no-content", detail=detail, text=draft.text)

@@ -23,6 +23,7 @@ from mspt.core.stage import Files, Job, Limits, Paths, RawFile, Read, Stage
 from mspt.core.text.groups.order import window_text
 
 if TYPE_CHECKING:
+    from mspt.core.text.html.leftovers import Rules
     from mspt.core.text.privacy.sensitive_words import SensitiveWords
     from mspt.stages.clean.unit import Instructions
 
@@ -49,7 +50,7 @@ class CleanConfig(SampleSettings):
     order_unit: Annotated[Literal["s", "ms", "us", "ns"], setting("unit of times that are numbers")] = "s"
     max_group_records: Annotated[int, setting("a window with more records becomes several documents", ge=1)] = 100_000
     meta: Annotated[tuple[str, ...], setting("fields kept in `meta`; * is every other short field")] = ("*",)
-    mode: Annotated[Literal["article", "page"], setting("of a web page keep the article, or all visible text")] = "article"
+    extract: Annotated[Literal["article", "page"], setting("of a web page keep the article, or all visible text")] = "article"
     languages: Annotated[tuple[str, ...], setting("languages that are kept (zh covers zh-Hans and zh-Hant); none: all")] = ()
     min_language_confidence: Annotated[float, setting("less sure languages are rejected; of a mixed document at most the language's share", **SHARE)] = 0.0
     script: Annotated[
@@ -89,7 +90,8 @@ def run(job: Job[CleanConfig]) -> None:
     check_together(config, job)
     limits = Limits(cpu_seconds=config.max_seconds, memory_bytes=config.max_memory)
     exclusion = read_exclusion(job.files.get("exclude", []))
-    common = instructions(config, len(job.raw), job.base, read_words(config, job.files.get("sensitive_words", [])))
+    words, leftovers = read_words(config, job.files.get("sensitive_words", [])), read_leftovers(job.files.get("leftovers", []))
+    common = instructions(config, len(job.raw), job.base, words, leftovers)
     if common.quota is not None:
         job.previous = None  # how many records each file gives depends on the number of files: no unit of another version will do
     publication = Publication(job, exclusion)
@@ -129,7 +131,13 @@ def read_words(config: CleanConfig, files: Sequence[RawFile]) -> SensitiveWords 
     return sensitive_words.load(Path(files[0].location), fold_case=config.fold_case, fold_width=config.fold_width)
 
 
-def instructions(config: CleanConfig, num_files: int, base: Path, words: SensitiveWords | None = None) -> Instructions:
+def read_leftovers(files: Sequence[RawFile]) -> Rules | None:
+    from mspt.core.text.html.leftovers import load_rules
+
+    return load_rules(*(Path(file.location) for file in files)) if files else None
+
+
+def instructions(config: CleanConfig, num_files: int, base: Path, words: SensitiveWords | None = None, leftovers: Rules | None = None) -> Instructions:
     """The settings as the domain takes them."""
     from mspt.core.text.cleaning import Recipe
     from mspt.core.text.containers import walk as containers
@@ -164,7 +172,8 @@ def instructions(config: CleanConfig, num_files: int, base: Path, words: Sensiti
         ),
         recipe=Recipe(
             steps=config.steps,
-            mode=config.mode,
+            mode=config.extract,
+            leftovers=leftovers,
             switches=Switches(**{name: name not in config.leave for name in get_args(Switch)}),
             script=None if config.script == "keep" else config.script,
             profile=PROFILES[config.profile].changed(parse_limits(config.limit)),
@@ -213,6 +222,7 @@ STAGE = Stage(
         "paths": Paths("raw files, directories or patterns"),
         "docs": Read("docs", producer="clean", optional=True, automatic=False, help="clean the documents of this artifact again instead of raw files"),
         "sensitive_words": Files("words, one a line; `a && b`: both occur; after a tab flag or drop (default)", optional=True),
+        "leftovers": Files("further rules for lines that page templates leave, as in core/text/html/leftovers.toml; may repeat", optional=True, many=True),
         "exclude": Files("ids or URLs of documents that were taken down, one a line; may repeat", optional=True, many=True, late=True),
     },
     also_identity=also_identity,

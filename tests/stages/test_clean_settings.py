@@ -131,3 +131,15 @@ def test_the_place_of_a_function_is_the_folder_of_the_settings_file(tmp_path, wo
     monkeypatch.chdir(elsewhere)
     made = workspace.run("clean", {"map": "mine.py:tidy"}, paths=[path], base=tmp_path)
     assert rows(made)[0]["text"] == CHINESE * 2
+
+
+def test_a_file_of_leftovers_adds_to_the_shipped_ones(clean, workspace, tmp_path):
+    mine = tmp_path / "mine.toml"
+    mine.write_text('[[line]]\nname = "slogan"\nmax_units = 60\npatterns = ["某某网，让世界听见$"]\n', encoding="utf-8")
+    page = f"<div><p>{CHINESE}</p><p>{CHINESE[::-1]}</p><p>某某网，让世界听见</p><p>责任编辑：何田</p></div>"
+    clean({"a.html": page.encode()})
+    extracted = workspace.run("clean", {"steps": ["extract"]}, paths=[tmp_path / "raw"], files={"leftovers": [mine]})
+    assert {(row["rule"], row["text"]) for row in rows(extracted, "removed/*.parquet")} == {("slogan", "某某网，让世界听见"), ("editor", "责任编辑：何田")}
+    mine.write_text("[[line]]\n", encoding="utf-8")
+    with pytest.raises(MsptError, match="no rules for leftovers"):
+        workspace.run("clean", {"steps": ["extract"]}, paths=[tmp_path / "raw"], files={"leftovers": [mine]})
