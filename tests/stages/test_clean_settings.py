@@ -140,6 +140,7 @@ def test_a_file_of_leftovers_adds_to_the_shipped_ones(clean, workspace, tmp_path
     clean({"a.html": page.encode()})
     extracted = workspace.run("clean", {"steps": ["extract"]}, paths=[tmp_path / "raw"], files={"leftovers": [mine]})
     assert {(row["rule"], row["text"]) for row in rows(extracted, "removed/*.parquet")} == {("slogan", "某某网，让世界听见"), ("editor", "责任编辑：何田")}
+    mine = tmp_path / "bad.toml"
     mine.write_text("[[line]]\n", encoding="utf-8")
     with pytest.raises(MsptError, match="no rules for leftovers"):
         workspace.run("clean", {"steps": ["extract"]}, paths=[tmp_path / "raw"], files={"leftovers": [mine]})
