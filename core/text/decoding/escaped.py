@@ -23,7 +23,9 @@ SHIFT = re.compile(rb"\x1b(\$\(?[@ABCDOPQ]|\$\)[ACEG]|\$\*[HIJ]|\([ABHIJ]|\.[AF]
 # Pairs up to "~}" (the second byte of a pair may be "~", the first is below "{") or to the line's end; behind a lost byte "~" may be in a pair. Else
 # "~~" is "~".
 HZ_SHIFT = re.compile(rb"~\{((?:[^\n{-~][^\n])*[^\n{-~]?)(?:~\}|\}|)|~([~\n])")
-UTF7_RUN = re.compile(rb"[\x20-\x2a\x2c-\x7e]{0,24}\+[A-Za-z0-9+/]{3,}-?[\x20-\x2a\x2c-\x7e]{0,24}")
+UTF7_RUN = re.compile(rb"\+[A-Za-z0-9+/]{3,}-?")
+BEFORE_RUN, BEHIND_RUN = re.compile(rb"[\x20-\x2a\x2c-\x7e]*\Z"), re.compile(rb"[\x20-\x2a\x2c-\x7e]*")
+CONTEXT_BYTES = 24
 
 # By the last two letters of the escape: the 8-bit codec, and a byte that stands before each of its pairs there.
 SETS = {
@@ -90,10 +92,15 @@ def _around_shift(data: bytes, name: str) -> bytes:
 
 
 def _utf7_runs(data: bytes) -> bytes:
-    runs, size = [], 0
+    runs, size, end = [], 0, 0
     for match in UTF7_RUN.finditer(data):
-        runs.append(match[0])
-        size += len(match[0])
+        before = BEFORE_RUN.search(data[max(end, match.start() - CONTEXT_BYTES) : match.start()])
+        behind = BEHIND_RUN.match(data, match.end(), match.end() + CONTEXT_BYTES)
+        assert before is not None
+        assert behind is not None
+        end = behind.end()
+        runs.append(before[0] + data[match.start() : end])
+        size += len(runs[-1])
         if size > EVIDENCE_BYTES:
             break
     return b"\n".join(runs)

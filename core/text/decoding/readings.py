@@ -20,9 +20,10 @@ from mspt.core.text.decoding.mending import REPLACEMENT, join_surrogates, read_d
 # Bytes of evidence: first few, then more if that leaves a doubt. Chinese in GBK is 2 bits a byte more likely than what else its bytes may be, so 1 KiB
 # gives odds of 2 ** 1000; the larger sample decides between relatives that differ in a letter or two.
 EVIDENCE_BYTES = (1024, 8 * 1024)
-# What is not ASCII, inside a run that begins and ends at bytes which never are the second half of a character (below 0x30, and 0x3A-0x3F), with up
-# to 24 bytes of ASCII around it: single-byte encodings of Latin scripts are told by the words (French without its plain letters is taken for Cyrillic).
-RUN = re.compile(rb"[^\x00-\x2f\x3a-\x3f]+")
+# From the first to the last byte beyond ASCII between bytes which never are the second half of a character (below 0x30, and 0x3A-0x3F), with the second
+# half that the last one may have, and with up to 24 bytes of ASCII around it: single-byte encodings of Latin scripts are told by the words (French without
+# its plain letters is taken for Cyrillic).
+RUN = re.compile(rb"[\x80-\xff](?:[^\x00-\x2f\x3a-\x3f]*[\x80-\xff])?(?:[^\x00-\x2f\x3a-\x3f])?")
 CONTEXT_BYTES = 24
 PRINTABLE_HEAD, PRINTABLE_TAIL = re.compile(rb"[\x20-\x7e]*"), re.compile(rb"[\x20-\x7e]*\Z")
 # The readings that always compete, and how many bits the rarer ones start behind.
@@ -87,11 +88,7 @@ def _tokens(data: bytes) -> Iterator[bytes]:
     """The stretches that hold bytes beyond ASCII, with their surroundings; linear in the data, however long its words are."""
     end = 0
     for run in RUN.finditer(data):
-        word = run[0]
-        if word.isascii():
-            continue
-        first = run.start() + len(word) - len(word.lstrip(ASCII))
-        last = min(run.end(), run.start() + len(word.rstrip(ASCII)) + 1)  # with the second half that the last one may have
+        first, last = run.span()
         before = PRINTABLE_TAIL.search(data[max(end, first - CONTEXT_BYTES) : first])
         after = PRINTABLE_HEAD.match(data, last, last + CONTEXT_BYTES)
         assert before is not None

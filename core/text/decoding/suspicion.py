@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mspt.core.kernel import kernel
 from mspt.core.text.decoding.likelihood import HALF_KANA, least_costs
 from mspt.core.text.decoding.lost import REMAINS_BEGIN
 from mspt.core.text.script import code_points
@@ -22,10 +22,17 @@ CP1252_SPECIALS = {bytes([byte]).decode("cp1252"): chr(byte) for byte in range(0
 
 # How much a character of a sound line may cost on the average (bits). Chinese, Japanese and Korean lines of ../shared cost 8 to 11 and at most 13.8, mangled
 # ones 14 to 18. MIN_EXCESS: how much more the whole line must cost; so a rare character or two do not make a title suspicious.
-ALLOWED, ALLOWED_HANGUL, ALLOWED_HALF_KANA, MAX_CREDIT, MIN_EXCESS = 12.5, 11.0, 4.0, -4.0, 10.0
+ALLOWED, ALLOWED_HANGUL, ALLOWED_HALF_KANA, MAX_CREDIT, MIN_EXCESS = 12.5, 11.0, 4.0, -4.0, 10
 STEPS = 4  # of the table, in a bit
 
-HIGH_LATIN, CONTINUATION, LATIN_AS_HAN, CYRILLIC, GREEK, HIRAGANA, KATAKANA, BOPOMOFO, BOX, EAST_ASIAN, REMAINS, SMALL = (1 << bit for bit in range(12))
+HIGH_LATIN, CONTINUATION, LATIN_AS_HAN, CYRILLIC, GREEK, HIRAGANA, KATAKANA, BOPOMOFO, BOX, EAST_ASIAN, REMAINS, SMALL, LEAD, LINE_END = (
+    1 << bit for bit in range(14)
+)
+CLASSES, EXCESS_SHIFT = 0xFFFF, 16  # of the table: classes below, excess above
+LOOKED_AT = HIGH_LATIN | CONTINUATION | LATIN_AS_HAN | LINE_END
+# Reasons to look at a line: accented letters that may be the bytes of another encoding; a Han character that is the UTF-8 of an accented letter or a quote
+# behind a small Latin letter, or opening a Latin word (if the whole line is UTF-8); East Asian text that is improbable; many scripts.
+LATIN, AS_HAN, IMPROBABLE, MIXED = (1 << bit for bit in range(4))
 # What the most frequent Big5 characters are when they are read as GBK, one script for each lead byte; so many of them are in no sound line.
 SCRIPTS, MIN_SCRIPTS = CYRILLIC | GREEK | HIRAGANA | KATAKANA | BOPOMOFO | BOX, 3
 FIRST_LEAD, LAST_LEAD = 0xC2, 0xF4  # of UTF-8 sequences
@@ -41,66 +48,33 @@ CYRILLIC_SUSPECT = re.compile(
     "|[╨╤][а-пА-П]|[\u2550-\u256c][а-я]|[А-ЯЁ]{2}[А-ЯЁ ,.-]{10}"
 )
 
+Codes = NDArray[np.uint32]
+Table = NDArray[np.int32]
+
 
 class Screening:
     """The classes of the characters of a text, and its suspicious lines."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.codes = code_points(text)
-        self.classes = _classes().take(self.codes)
-        self.found = int(np.bitwise_or.reduce(self.classes, initial=0))
+        self.found, self._lines, self._reasons = _screen(code_points(text), _table(), MIN_EXCESS * STEPS)  # classes, one bit each
 
     def lines(self) -> list[int]:
         """Numbers of the suspicious lines."""
-        places = [found for found in (self._latin(), self._latin_as_han(), self._cyrillic()) if len(found)]
-        east_asian = self.found & EAST_ASIAN
-        if not places and not east_asian:
-            return []
-        starts = np.concatenate(([0], np.flatnonzero(self.codes == 0x0A) + 1))
-        numbers = [np.searchsorted(starts, positions, side="right") - 1 for positions in places]
-        if east_asian:
-            numbers += [self._improbable(starts), self._mixed(starts)]
-        return sorted({number for some in numbers for number in some.tolist()})
+        suspicious = set() if not self.found & CYRILLIC else self._cyrillic()
+        wanted = LATIN | (IMPROBABLE | MIXED if self.found & EAST_ASIAN else 0)
+        for (number, start, end), reason in zip(self._lines.tolist(), self._reasons.tolist(), strict=True):
+            if reason & wanted or (reason & AS_HAN and _is_utf8_as_gbk(self.text[start:end])):
+                suspicious.add(number)
+        return sorted(suspicious)
 
-    def _improbable(self, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.flatnonzero(_by_line(np.add, _excess().take(self.codes), starts) >= MIN_EXCESS * STEPS)
-
-    def _mixed(self, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Lines of many scripts."""
-        if (self.found & SCRIPTS).bit_count() < MIN_SCRIPTS:
-            return NOWHERE
-        return np.flatnonzero(_bit_counts().take(_by_line(np.bitwise_or, self.classes, starts) & SCRIPTS) >= MIN_SCRIPTS)
-
-    def _latin(self) -> NDArray[np.int64]:
-        """Where accented letters stand that may be the bytes of another encoding."""
-        if not self.found & HIGH_LATIN:
-            return NOWHERE
-        high = np.flatnonzero(self.classes & HIGH_LATIN)
-        lead = high[(self.codes[high] >= FIRST_LEAD) & (self.codes[high] <= LAST_LEAD) & (high + 1 < len(self.codes))]
-        runs = high[: 1 - HIGH_RUN][high[HIGH_RUN - 1 :] - high[: 1 - HIGH_RUN] == HIGH_RUN - 1]
-        return np.concatenate((lead[(self.classes[lead + 1] & CONTINUATION) != 0], runs))
-
-    def _latin_as_han(self) -> NDArray[np.int64]:
-        """Where a Han character that is the UTF-8 of an accented letter or a quote stands behind a small Latin letter, or opens a Latin word,
-        and its line is UTF-8 as a whole."""
-        if not self.found & LATIN_AS_HAN or not self.found & SMALL:
-            return NOWHERE
-        han = np.flatnonzero(self.classes & LATIN_AS_HAN)
-        before, after = self.codes[np.maximum(han, 1) - 1], self.codes[np.minimum(han + 1, len(self.codes) - 1)]
-        alone = (before == ord(" ")) & ((after == ord(" ")) | _is_small(after)) & _is_small(self.codes[np.maximum(han, 2) - 2])
-        end, found = -1, []  # of the line that was looked at last
-        for position in han[_is_small(before) | alone].tolist():
-            if position > end:
-                start, end = self.text.rfind("\n", 0, position) + 1, self.text.find("\n", position) % (len(self.text) + 1)
-                if _is_utf8_as_gbk(self.text[start:end]):
-                    found.append(position)
-        return np.array(found, dtype=np.int64)
-
-    def _cyrillic(self) -> NDArray[np.int64]:
-        if not self.found & CYRILLIC:
-            return NOWHERE
-        return np.array([match.start() for match in CYRILLIC_SUSPECT.finditer(self.text)], dtype=np.int64)
+    def _cyrillic(self) -> set[int]:
+        numbers, number, reached = set(), 0, 0
+        for match in CYRILLIC_SUSPECT.finditer(self.text):
+            number += self.text.count("\n", reached, match.start())
+            reached = match.start()
+            numbers.add(number)
+        return numbers
 
 
 def _is_utf8_as_gbk(line: str) -> bool:
@@ -111,30 +85,70 @@ def _is_utf8_as_gbk(line: str) -> bool:
     return True
 
 
-def _by_line(combine: np.ufunc, values: NDArray[Any], starts: NDArray[np.int64]) -> NDArray[np.int32]:
-    """`values` of each line combined; a last line without characters is left out."""
-    combined: NDArray[np.int32] = combine.reduceat(values, starts if starts[-1] < len(values) else starts[:-1], dtype=np.int32)
-    return combined
+@kernel
+def _screen(codes: Codes, table: Table, too_much: int) -> tuple[int, NDArray[np.int64], NDArray[np.uint8]]:
+    """The classes that occur; of each line with a reason to look at it [lines, 3]: its number, where it starts and ends; and the reasons [lines]."""
+    places, reasons, size = np.empty((4, 3), np.int64), np.empty(4, np.uint8), 0
+    found, number, start = 0, 0, 0
+    of_line, cost, reason, run, last = 0, 0, 0, 0, -1  # run: of accented letters up to `last`
+    for i in range(len(codes) + 1):
+        own = table[codes[i]] if i < len(codes) else LINE_END
+        of_line |= own
+        cost += own >> EXCESS_SHIFT
+        if not own & LOOKED_AT:
+            continue
+        if own & HIGH_LATIN:
+            run = run + 1 if last == i - 1 else 1
+            last = i
+        if (own & HIGH_LATIN and run == HIGH_RUN) or (own & CONTINUATION and i > 0 and table[codes[i - 1]] & LEAD):
+            reason |= LATIN
+        if own & LATIN_AS_HAN and _is_in_latin_word(codes, table, i):
+            reason |= AS_HAN
+        if own & LINE_END:
+            if cost >= too_much:
+                reason |= IMPROBABLE
+            if _count_bits(of_line & SCRIPTS) >= MIN_SCRIPTS:
+                reason |= MIXED
+            if reason:
+                if size == len(reasons):
+                    places, reasons = np.concatenate((places, places)), np.concatenate((reasons, reasons))
+                places[size, 0], places[size, 1], places[size, 2], reasons[size] = number, start, i, reason
+                size += 1
+            found |= of_line
+            number, start, of_line, cost, reason = number + 1, i + 1, 0, 0, 0
+    return found & CLASSES, places[:size], reasons[:size]
 
 
-def _is_small(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    return (codes >= ord("a")) & (codes <= ord("z"))
+@kernel
+def _is_in_latin_word(codes: Codes, table: Table, i: int) -> bool:
+    """Whether a small Latin letter stands before, or a blank behind a word and before another or a blank."""
+    if i < 1:
+        return False
+    if table[codes[i - 1]] & SMALL:
+        return True
+    if i < 2 or i + 1 == len(codes) or codes[i - 1] != 0x20 or not table[codes[i - 2]] & SMALL:
+        return False
+    return codes[i + 1] == 0x20 or bool(table[codes[i + 1]] & SMALL)
 
 
-NOWHERE: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+@kernel
+def _count_bits(bits: int) -> int:
+    count = 0
+    while bits:
+        bits &= bits - 1
+        count += 1
+    return count
 
 
 @cache
-def _bit_counts() -> NDArray[np.uint8]:
-    return np.array([number.bit_count() for number in range(BOX << 1)], dtype=np.uint8)
-
-
-@cache
-def _classes() -> NDArray[np.uint16]:
-    """[0x110000]: bits of each character."""
-    table = np.zeros(0x110000, dtype=np.uint16)
+def _table() -> Table:
+    """[0x110000]: the classes of each character, and above EXCESS_SHIFT what it costs beyond what it may."""
+    excess = _excess().astype(np.int32)
+    table = np.zeros(0x110000, dtype=np.int32)
+    table[0x0A] = LINE_END
     table[ord("a") : ord("z") + 1] |= SMALL
     table[0xA1:0xFF] |= HIGH_LATIN
+    table[FIRST_LEAD : LAST_LEAD + 1] |= LEAD
     table[0x80:0xC0] |= CONTINUATION
     table[[ord(special) for special in CP1252_SPECIALS]] |= CONTINUATION
     for first, last, bit in (
@@ -142,14 +156,13 @@ def _classes() -> NDArray[np.uint16]:
         *((0x3105, 0x3129, BOPOMOFO), (0xFE30, 0xFE44, BOPOMOFO)),  # the latter, vertical marks, are beside the former in GBK
     ):
         table[first : last + 1] |= bit
-    table[_excess() != 0] |= EAST_ASIAN
+    table[excess != 0] |= EAST_ASIAN
     table[[ord(sign) for sign in REMAINS_BEGIN]] |= REMAINS
     pairs = (bytes([lead, trail]).decode("gbk") for lead in range(0xC2, 0xC6) for trail in range(0x80, 0xC0))
     table[[ord(han) for han in (*pairs, "鈥")]] |= LATIN_AS_HAN  # the last is E2 80, by which quotes and dashes begin
-    return table
+    return table + (excess << EXCESS_SHIFT)
 
 
-@cache
 def _excess() -> NDArray[np.int8]:
     """[0x110000]: what each East Asian character costs beyond what it may, in steps; 0 for what says nothing."""
     costs = least_costs()

@@ -20,7 +20,7 @@ from mspt.core.text.html.leftovers import LineRule, Rules
 class Weights:
     """The constants of the choice, set by hand.
 
-    `bench/html.py --thirds` scores weights that were chosen on two thirds of the gold sites by the third left out: F1 .990 and .984, as with these.
+    `bench/web_pages.py --thirds` scores weights that were chosen on two thirds of the gold sites by the third left out: F1 .990 and .984, as with these.
     Within its GRID (about half to one and a half of each) F1 falls by at most .005; only a teaser_factor of 0.5 costs more (zh-news .015).
     """
 

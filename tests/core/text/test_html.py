@@ -257,7 +257,7 @@ def test_damaged_pages_never_raise_and_read_alike_each_time() -> None:
 
 @pytest.fixture(scope="module")
 def bench() -> ModuleType:
-    """bench/html.py: the measures and the detector of residue."""
+    """bench/web_pages.py: the measures and the detector of residue."""
     spec = importlib.util.spec_from_file_location("bench_html", ROOT / "bench" / "html.py")
     assert spec is not None
     assert spec.loader is not None
@@ -290,7 +290,7 @@ def test_real_articles_against_gold(bench: ModuleType, shared: Path, name: str, 
     assert bench.effective_ratio(pages, texts) >= 0.96
 
 
-# What trafilatura 2.3.1 (default) scores on the same files, by bench/html.py --peers.
+# What trafilatura 2.3.1 (default) scores on the same files, by bench/web_pages.py --peers.
 @pytest.mark.parametrize(("language", "precision", "recall"), [("zh-Hant", 0.890, 0.556)])
 def test_a_book_against_its_text_edition(bench: ModuleType, shared: Path, language: str, precision: float, recall: float) -> None:
     texts = {name: extract(html).text for name, html in bench.book_pages(shared / "data", language).items()}
