@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -249,6 +250,7 @@ def print_outcome(shared: Context, stage: Stage, outcome: Any) -> None:
         shared.console.result(f"{artifact.name}: up to date (v{artifact.version})", value)
         return
     lines = [describe_counts(counts)] if counts else []
+    lines += describe_steps(artifact.stats.get("steps", ()))
     size = quantity(sum(f.bytes for f in artifact.files.values()), "B")
     following = f"   next: {next_command(stage, artifact.name)}" if stage.next else ""
     lines.append(f"{artifact.ref} in {duration(outcome.seconds)}, {size}: {artifact.root}{following}")
@@ -265,8 +267,23 @@ def print_outcome(shared: Context, stage: Stage, outcome: Any) -> None:
 def next_command(stage: Stage, name: str) -> str:
     """What usually follows, with the flag that makes it read `name` where it would read another line of work."""
     reads = find(stage.next).artifacts if stage.next != "generate" else {"model": Read("model", producer="train", also=("quantised-model",))}
-    flags = [f"--{flag.replace('_', '-')}" for flag, read in reads.items() if stage.writes in (read.kind, *read.also) and read.producer != name]
+    wanted = {flag: read for flag, read in reads.items() if read.automatic and stage.writes in (read.kind, *read.also)}
+    flags = [f"--{flag.replace('_', '-')}" for flag, read in wanted.items() if read.producer != name]
     return shlex.join(["mspt", stage.next, *([flags[0], name] if flags else [])])
+
+
+def describe_steps(steps: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The funnel of a stage that works in steps, as a table: those steps that took or changed something."""
+    acted = [now for before, now in itertools.pairwise([{"characters": 0}, *steps]) if now["rejected"] or now["characters"] != before["characters"]]
+    if len(acted) < 2:
+        return []
+    read = max(1, steps[0]["characters"])
+    rows = [("step", "records", "rejected", "characters left", "")]
+    for step in acted:
+        rows.append((step["step"], f"{step['out']:,}", f"{sum(step['rejected'].values()):,}", f"{step['characters']:,}", f"{step['characters'] / read:.1%}"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    cells = [[row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])] for row in rows]
+    return ["  " + "   ".join(row).rstrip() for row in cells]
 
 
 def describe_counts(counts: Mapping[str, Any]) -> str:
