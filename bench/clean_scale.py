@@ -2,8 +2,9 @@
 
     python bench/clean_scale.py [--megabytes 100] [--kill]
 
-Writes one gzip of generated JSONL (so many MB of text), cleans it and one ten times larger, and prints peak memory and MB/s of both. With --kill it cleans
-the smaller one a second time, ends the whole process group with SIGKILL when half of the parts are done, resumes, and compares every file by sha256.
+Writes one gzip of JSONL (so many MB of text: sentences of zh_novels of ../shared/data in random order), cleans it and one ten times larger, and prints peak
+memory and MB/s of both. With --kill it cleans the smaller one a second time, ends the whole process group with SIGKILL when half of the parts are done,
+resumes, and compares every file by sha256.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import gzip
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -21,19 +23,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-WORDS = (
-    *("春", "夏", "秋", "冬", "山", "水", "花", "草", "风", "雨", "老人", "孩子", "先生", "学生", "城里", "乡下", "河边", "树下", "走路", "说话"),
-    *("看书", "喝茶", "唱歌", "回家", "昨天", "今天", "明天", "早上", "晚上", "高兴", "安静", "慢慢", "忽然", "一起", "常常"),
-)
+UNIT_BYTES = 64 * 2**20  # clean's default
 
 
-def generate(path: Path, megabytes: int) -> None:
-    """JSONL of made-up Chinese sentences, no two alike, in one gzip."""
+def generate(path: Path, megabytes: int, data: Path) -> None:
+    """JSONL of documents of thirty sentences of zh_novels, drawn at random, in one gzip."""
+    with gzip.open(data / "zh_novels.jsonl.gz", "rt", encoding="utf-8") as handle:
+        sentences = [sentence for line in handle for sentence in re.findall("[^。\n]{12,60}。", json.loads(line)["text"])]
     rng, left = random.Random(7), megabytes * 1_000_000
     with gzip.open(path, "wb", compresslevel=1) as handle:
         while left > 0:
-            text = "".join("".join(rng.choices(WORDS, k=rng.randrange(8, 20))) + "。" for _ in range(12))
-            line = json.dumps({"text": text}, ensure_ascii=False).encode() + b"\n"
+            line = json.dumps({"text": "".join(rng.choices(sentences, k=30))}, ensure_ascii=False).encode() + b"\n"
             handle.write(line)
             left -= len(line)
 
@@ -68,19 +68,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--megabytes", type=int, default=100, help="of text in the smaller file")
     parser.add_argument("--kill", action="store_true", help="kill and resume instead of the tenfold input")
+    parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="mspt-bench-") as folder:
         work, made = Path(folder) / "work", {}
         for size in (chosen.megabytes,) if chosen.kill else (chosen.megabytes, 10 * chosen.megabytes):
             path = Path(folder) / f"text-{size}.jsonl.gz"
-            generate(path, size)
+            generate(path, size, chosen.data)
             made[size] = clean(path, work, f"whole-{size}")
             peak = made[size]["peak_rss_bytes"]
-            print(f"{size:>6} MB ({path.stat().st_size / 1e6:,.0f} MB gzip): {made[size]['seconds']:.0f} s, {size / made[size]['seconds']:.1f} MB/s, "
-                  f"peak memory {peak['largest_child'] / 1e6:,.0f} MB in a worker, {peak['main'] / 1e6:,.0f} MB in the parent")  # fmt: skip
+            counts = made[size]["counts"]
+            seconds = made[size]["seconds"]
+            print(f"{size:>6} MB ({path.stat().st_size / 1e6:,.0f} MB gzip): {counts['out']:,} of {counts['in']:,} kept, {seconds:.0f} s, "
+                  f"{size / seconds:.1f} MB/s, peak {peak['largest_child'] / 1e6:,.0f} MB a worker, {peak['main'] / 1e6:,.0f} MB in the parent")  # fmt: skip
         if chosen.kill:
             whole = made[chosen.megabytes]
-            parts = sum(file["path"].startswith("docs-") for file in whole["files"])
+            parts = -(-chosen.megabytes * 1_000_000 // UNIT_BYTES)
             done = kill_half_way(path, work, "killed", parts)
             resumed = clean(path, work, "killed")
             same = hashes(resumed) == hashes(whole)

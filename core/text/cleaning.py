@@ -23,7 +23,9 @@ from mspt.core.text.html.extract import Mode, Page, extract
 from mspt.core.text.html.leftovers import Rules
 from mspt.core.text.language import identify as language
 from mspt.core.text.language.identify import Language
-from mspt.core.text.normal.normalize import Switches, normalize
+from mspt.core.text.marks import is_mark, mark, places
+from mspt.core.text.normal.normalize import Pages, Switches, normalize
+from mspt.core.text.normal.pdf_text import detect_profile
 from mspt.core.text.normal.script_conversion import Target, convert
 from mspt.core.text.outcomes import Document, Part, Rejection
 from mspt.core.text.privacy import privacy
@@ -41,7 +43,8 @@ CONTROL = re.compile("[\x01-\x07\x0e-\x1a\x1c-\x1f\x7f]")
 MAX_CONTROL_RATIO = 0.02  # compressed data read as a single-byte encoding has .10; text has none
 MIN_VERBATIM_SHARE = 0.5  # of a page that is code
 UNKNOWN = Language("und", 0.0)
-MARK, BEHIND = "\0removed-", ">"  # tags of the characters at (or, at the text's end, before) which parts were left out
+REMOVED = "removed-"  # names of marks where parts were left out
+READ_ON_PAGES = frozenset({"prose", "verse"})  # forms of which it is asked whether they came from a PDF file or OCR
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +52,7 @@ class Recipe:
     """What `clean` does.
 
     steps: those that are done; what a step that is left out would have found stays unknown (language `und`) or as it was (a page keeps its markup).
+    pages: what texts came from, by the user's word (its steps are among the switches); empty: nobody said, so it is detected and counted.
     leftovers: line rules for articles (None: the shipped ones). languages: BCP 47 tags or their first parts that are kept ("zh" covers zh-Hans); empty:
     all. change: the user's function (`--map`).
     """
@@ -57,6 +61,7 @@ class Recipe:
     mode: Mode = "article"
     leftovers: Rules | None = None
     switches: Switches = field(default_factory=Switches)
+    pages: tuple[Pages, ...] = ()
     script: Target | None = None
     profile: rules.Profile = rules.DEFAULT
     max_lost: float = 0.01
@@ -79,29 +84,25 @@ class Draft:
     language: Language = UNKNOWN
     changed: dict[str, int] = field(default_factory=dict)
     repaired: tuple[str, ...] = ()
-    parts: list[Part] = field(default_factory=list)  # left out; their places are spans of the tag MARK + number
+    parts: list[Part] = field(default_factory=list)  # left out; their places are marked
     personal: Mapping[str, int] = field(default_factory=dict)
     words: dict[str, int] = field(default_factory=dict)
+    flow: dict[str, int] = field(default_factory=dict)  # characters left after each step
     private_use: int = 0
+    seems: str = ""  # from a PDF file or OCR
 
     def leave_out(self, parts: Sequence[tuple[str, str, int]]) -> None:
         """Notes (rule, text, place in the text as it is now) of parts that are not in it any more."""
-        marks = []
-        for rule, text, place in parts:
-            behind = place >= len(self.text)
-            start = len(self.text) - 1 if behind else place
-            marks.append(Span(f"{MARK}{len(self.parts)}{BEHIND if behind else ''}", start, start + 1))
-            self.parts.append(Part(rule, text, place, place))
-        self.spans = sort_spans([*self.spans, *marks]) if self.text else self.spans
+        if parts and self.text:
+            marks = (mark(f"{REMOVED}{number}", place, self.text) for number, (*_, place) in enumerate(parts, len(self.parts)))
+            self.spans = sort_spans([*self.spans, *marks])
+        self.parts += [Part(rule, text, place, place) for rule, text, place in parts]
 
     def settled(self) -> tuple[tuple[Span, ...], tuple[Part, ...]]:
         """The spans without the marks, and the parts at their places in the text as it is now."""
-        places = {span.tag.rstrip(BEHIND): span.end if span.tag.endswith(BEHIND) else span.start for span in self.spans if span.tag.startswith(MARK)}
-        found, place = [], len(self.text)
-        for number, part in reversed(list(enumerate(self.parts))):
-            place = places.get(f"{MARK}{number}", min(place, len(self.text)))  # the character that bore the mark may be gone
-            found.append(replace(part, start=place, end=place))
-        return tuple(span for span in self.spans if not span.tag.startswith(MARK)), tuple(reversed(found))
+        where = places(self.spans, [f"{REMOVED}{number}" for number in range(len(self.parts))], len(self.text))
+        parts = (replace(part, start=place, end=place) for part, place in zip(self.parts, where, strict=True))
+        return tuple(span for span in self.spans if not is_mark(span)), tuple(parts)
 
 
 def clean(record: Record, recipe: Recipe = Recipe(), spans: tuple[Span, ...] = ()) -> Document | Rejection:
@@ -110,10 +111,17 @@ def clean(record: Record, recipe: Recipe = Recipe(), spans: tuple[Span, ...] = (
     spans: of the text, where it is that of a document which is cleaned again.
     """
     draft = Draft(record, record.decoded.text, spans)
-    for name, step in _STEPS:
-        if (name is None or name in recipe.steps) and (rejection := step(draft, recipe)) is not None:
-            return rejection
+    draft.flow["read"] = len(draft.text)
+    for name, step, is_switched in _STEPS:
+        if (not is_switched or name in recipe.steps) and (rejection := step(draft, recipe)) is not None:
+            return refused(draft.record, rejection, draft.flow)
+        draft.flow[name] = len(draft.text)
     return _document(draft)
+
+
+def refused(record: Record, rejection: Rejection, flow: Mapping[str, int] | None = None) -> Rejection:
+    """The rejection with what the record says of itself."""
+    return replace(rejection, url=record.url, meta=meta_json(record.meta), flow=flow or {"read": len(record.decoded.text)})
 
 
 def _decode(draft: Draft, recipe: Recipe) -> Rejection | None:
@@ -165,8 +173,11 @@ def _verbatim_share(draft: Draft) -> float:
 
 
 def _normalize(draft: Draft, recipe: Recipe) -> None:
+    if not recipe.pages and draft.page is None and draft.form.form in READ_ON_PAGES:
+        draft.seems = detect_profile(draft.text)
     written = normalize(draft.text, draft.spans, form=draft.form.form, switches=recipe.switches)
     draft.text, draft.spans = written.text, written.spans
+    draft.leave_out(written.removed)
     draft.changed |= written.counts
     draft.private_use = written.counts.get("private_use", 0)
 
@@ -227,10 +238,10 @@ def _mask(draft: Draft, recipe: Recipe) -> None:
         draft.text, draft.spans, draft.personal = privacy.mask(draft.text, draft.spans)
 
 
-# None: always done; what the switch of a step leaves out is decided inside it.
-_STEPS: tuple[tuple[Step | None, Callable[[Draft, Recipe], Rejection | None]], ...] = (
-    ("decode", _decode), (None, _change), ("extract", _extract), (None, _tell_form), ("normalize", _normalize), ("language", _identify),
-    ("normalize", _convert), ("rules", _judge), ("pii", _mask),
+# The step of the funnel, what it does, and whether the recipe may leave it out; what it leaves out in part is decided inside.
+_STEPS: tuple[tuple[str, Callable[[Draft, Recipe], Rejection | None], bool], ...] = (
+    ("decode", _decode, True), ("map", _change, False), ("extract", _extract, True), ("extract", _tell_form, False), ("normalize", _normalize, True),
+    ("language", _identify, True), ("normalize", _convert, True), ("rules", _judge, True), ("pii", _mask, True),
 )  # fmt: skip
 
 
@@ -248,10 +259,12 @@ def _document(draft: Draft) -> Document:
         spans=spans,
         meta=meta_json(_meta(draft, page)),
         changed=draft.changed,
+        seems=draft.seems,
         repaired=draft.repaired,
         left_out=left_out,
         personal=draft.personal,
         words=draft.words,
+        flow=draft.flow,
     )
 
 

@@ -35,6 +35,8 @@ REJECTED = pa.schema(
         ("id", pa.string()),
         ("ref", pa.string()),
         ("source", pa.string()),
+        ("url", pa.string()),
+        ("meta", pa.string()),  # of the record, as in DOCS; clean only
         ("stage", pa.string()),
         ("rule", pa.string()),
         ("value", pa.float64()),

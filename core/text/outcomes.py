@@ -25,8 +25,9 @@ class Part:
 class Document:
     """A kept document: the columns of docs, what was changed in it, and what was left out of it.
 
-    changed: characters by switch of normalize; repaired: faults of mojibake that were undone; personal, words: how many of each kind of personal data
-    and of each sensitive word.
+    changed: characters by switch of normalize; seems: pdf-text or ocr, where it looks as if it came from there and nobody said so; repaired: faults of
+    mojibake that were undone; personal, words: how many of each kind of personal data and of each sensitive word; flow: characters that were left after
+    each step, those before the first under "read".
     """
 
     text: str
@@ -39,15 +40,18 @@ class Document:
     spans: tuple[Span, ...]
     meta: str
     changed: Mapping[str, int] = field(default_factory=dict)
+    seems: str = ""
     repaired: tuple[str, ...] = ()
     left_out: tuple[Part, ...] = ()
     personal: Mapping[str, int] = field(default_factory=dict)
     words: Mapping[str, int] = field(default_factory=dict)
+    flow: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Rejection:
-    """Why a record gives no document: the step and rule that said no, what was measured, and the text as it was then."""
+    """Why a record gives no document: the step and rule that said no, what was measured, and the text as it was then; url and meta of the record; flow as
+    of a document, up to the step before."""
 
     step: str
     rule: str
@@ -57,3 +61,6 @@ class Rejection:
     start: int = 0
     end: int = 0
     text: str = ""
+    url: str = ""
+    meta: str = ""
+    flow: Mapping[str, int] = field(default_factory=dict)

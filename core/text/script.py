@@ -9,19 +9,21 @@ from __future__ import annotations
 import json
 import tempfile
 import unicodedata
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import opencc
 from numpy.typing import NDArray
 
 from mspt.core.errors import MachineError
+from mspt.core.kernel import kernel
 
 HAN, KANA, HANGUL, LATIN, OTHER, DIGIT, BLANK, PUNCTUATION, SYMBOL, REPLACEMENT, PRIVATE, CONTROL = range(12)
 SIMPLIFIED, TRADITIONAL, JAPANESE, NOT_JAPANESE, COMMON = 1, 2, 4, 8, 16  # bits
-FEW_CHARACTERS = 20_000  # up to here one bincount is faster than twelve comparisons (a short sentence: 5 instead of 26 us)
+KEPT_CHARACTERS = 2**20  # of a text whose code points are kept for the next step that asks
+NUM_CLASSES, SIDE = 12, 8  # an entry of the table is a class, and from bit SIDE on the bits of a Han character
 
 # Blocks of ideographs (Unicode 14, Blocks.txt), with 〇 and 々 that Chinese words are written with.
 HAN_RANGES = (
@@ -43,8 +45,7 @@ GB_2312, KS_X_1001, JIS_X_0208 = (0xB0, 0xF7), (0xCA, 0xFD), (0xB0, 0xF4)
 BIG5_COMMON, BIG5_RARE = (0xA4, 0xC6), (0xC9, 0xF9)
 
 
-@dataclass(frozen=True)
-class Census:
+class Census(NamedTuple):
     """How many characters of each class a text holds. Every character is in exactly one class; `total` is their sum."""
 
     total: int
@@ -72,22 +73,78 @@ class Census:
         return self.total - self.blanks - self.controls
 
 
+class Survey(NamedTuple):
+    """What one pass over a text counts: its census, and the Han characters that simplified, traditional and Japanese writing has or has not.
+
+    sided: of the first block or on any side; japanese: that only Japan writes; japanese_forms: how many different ones, at most 2.
+    """
+
+    census: Census
+    simplified: int
+    traditional: int
+    japanese: int
+    foreign_to_japan: int
+    sided: int
+    japanese_forms: int
+
+
+# Each step asks about the same text, some of them several times: what was last found is kept, with the text that it is of.
+_last_codes: tuple[str, NDArray[np.uint32]] = ("", np.empty(0, np.uint32))
+_last_survey: tuple[str, Survey] | None = None
+
+
 def code_points(text: str) -> NDArray[np.uint32]:
-    """The characters of `text` as numbers, [len(text)]; lone surrogates pass."""
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    """The characters of `text` as numbers, [len(text)], read-only; lone surrogates pass."""
+    global _last_codes
+    known, codes = _last_codes
+    if known is not text:
+        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+        if len(text) <= KEPT_CHARACTERS:
+            _last_codes = text, codes
+    return codes
+
+
+def survey(text: str) -> Survey:
+    """Count the characters of `text`, in one pass."""
+    global _last_survey
+    if _last_survey is not None and _last_survey[0] is text:
+        return _last_survey[1]
+    counts = np.zeros(NUM_CLASSES + 6, np.int64)
+    _count(code_points(text), _entries(), counts)
+    numbers = counts.tolist()
+    found = Survey(Census(len(text), *numbers[:NUM_CLASSES]), *numbers[NUM_CLASSES:])
+    _last_survey = text, found
+    return found
+
+
+@kernel
+def _count(codes: NDArray[np.uint32], entries: NDArray[np.uint16], counts: NDArray[np.int64]) -> None:
+    """Fill `counts`: characters by class, and behind them the other numbers of a Survey in its order."""
+    first_form = np.uint32(0)
+    for code in codes:
+        entry = entries[code]
+        counts[entry & 0xFF] += 1
+        sides = entry >> SIDE
+        if sides != 0 and sides != COMMON:
+            counts[NUM_CLASSES] += sides & SIMPLIFIED
+            counts[NUM_CLASSES + 1] += (sides & TRADITIONAL) // TRADITIONAL
+            counts[NUM_CLASSES + 3] += (sides & NOT_JAPANESE) // NOT_JAPANESE
+            if sides & JAPANESE:
+                counts[NUM_CLASSES + 2] += 1
+                first_form = code if first_form == 0 else first_form
+                counts[NUM_CLASSES + 5] |= 1 if code == first_form else 2
+        counts[NUM_CLASSES + 4] += sides != 0
+    counts[NUM_CLASSES + 5] = min(2, counts[NUM_CLASSES + 5])
 
 
 def census(text: str) -> Census:
-    """Count the characters of `text` by class, in one pass."""
-    classes = _classes().take(code_points(text))
-    if len(classes) <= FEW_CHARACTERS:
-        return Census(len(text), *np.bincount(classes, minlength=12).tolist())
-    return Census(len(text), *(int(np.count_nonzero(classes == value)) for value in range(12)))
+    """Count the characters of `text` by class."""
+    return survey(text).census
 
 
 def classes_of(text: str) -> NDArray[np.uint8]:
     """The class of each character, HAN to CONTROL, [len(text)]."""
-    return _classes().take(code_points(text))
+    return class_table().take(code_points(text))
 
 
 def chinese_script(text: str) -> str:
@@ -105,28 +162,31 @@ def chinese_script(text: str) -> str:
 
 def script_evidence(text: str) -> tuple[int, int]:
     """How many characters of `text` only simplified and only traditional Chinese has."""
-    sides = _sides().take(code_points(text))
-    return int(np.count_nonzero(sides & SIMPLIFIED)), int(np.count_nonzero(sides & TRADITIONAL))
+    found = survey(text)
+    return found.simplified, found.traditional
 
 
 def has_japanese_forms(text: str) -> bool:
     """Whether the Han characters of `text` are Japanese: at least two different forms that only Japan writes, like 発 and 栄, at least one
     character in 20, and more of them than of characters that Japan does not write."""
-    codes = code_points(text)
-    sides = _sides().take(codes)
-    japanese = codes[sides & JAPANESE > 0]
-    if len(japanese) < max(2, np.count_nonzero(sides) / 20) or len(np.unique(japanese)) < 2:
-        return False
-    return len(japanese) > np.count_nonzero(sides & NOT_JAPANESE)
+    found = survey(text)
+    return found.japanese >= max(2, found.sided / 20) and found.japanese_forms > 1 and found.japanese > found.foreign_to_japan
 
 
 def foreign_to_japan(text: str) -> int:
     """How many Han characters of `text` the Japanese character set (JIS X 0208) does not hold."""
-    return int(np.count_nonzero(_sides().take(code_points(text)) & NOT_JAPANESE))
+    return survey(text).foreign_to_japan
 
 
 @cache
-def _classes() -> NDArray[np.uint8]:
+def _entries() -> NDArray[np.uint16]:
+    """[0x110000]: class and sides of each code point in one."""
+    entries: NDArray[np.uint16] = class_table() + _sides().astype(np.uint16) * np.uint16(1 << SIDE)
+    return entries
+
+
+@cache
+def class_table() -> NDArray[np.uint8]:
     """[0x110000]: the class of each code point."""
     table = np.full(0x110000, CONTROL, dtype=np.uint8)
     for first, last in ASSIGNED:

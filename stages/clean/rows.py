@@ -88,12 +88,12 @@ class Writer:
     def _leave_out(self, identity: str, source: str, ref: str, parts: Iterable[Part]) -> None:
         for part in parts:
             place = (part.start, part.end, part.text[:MAX_EXCERPT_CHARACTERS], clip(part.text), None, None)
-            self.removed.add(part.text, identity, ref, source, "clean", part.rule, None, None, part.detail, *place)
+            self.removed.add(part.text, identity, ref, source, None, None, "clean", part.rule, None, None, part.detail, *place)
 
     def _reject(self, identity: str, source: str, ref: str, rejection: Rejection) -> None:
         text = clip(rejection.text)
         measured = (rejection.value, rejection.threshold) if rejection.value or rejection.threshold else (None, None)
         excerpt = rejection.text[rejection.start : rejection.end or None][:MAX_EXCERPT_CHARACTERS]
-        row = (identity, ref, source, "clean", rejection.rule, *measured, rejection.detail, rejection.start, rejection.end, excerpt, text, None, None)
-        self.rejected.add(text, *row)
+        head = (identity, ref, source, rejection.url, rejection.meta, "clean", rejection.rule)
+        self.rejected.add(text, *head, *measured, rejection.detail, rejection.start, rejection.end, excerpt, text, None, None)
         self.tallies.count_rejection(source, rejection)

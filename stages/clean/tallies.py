@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,9 @@ from mspt.core.text.outcomes import Document, Rejection
 from mspt.core.text.source_census import SourceCensus
 from mspt.stages.clean.exclusion import RULE
 
+PAGES = {"pdf-text": "PDF files", "ocr": "OCR"}  # what text may come from
+MIN_SHARE_OF_PAGES = 0.05  # of a source's documents, from which on there is a remark
+FLOW = ("read", "decode", "map", "extract", "normalize", "language", "rules", "pii")  # steps of FUNNEL that see a record's text
 COUNTERS = ("rejected", "removed", "changed", "repaired", "languages", "forms", "personal", "sensitive_words")
 
 
@@ -20,7 +24,7 @@ COUNTERS = ("rejected", "removed", "changed", "repaired", "languages", "forms", 
 class Tallies:
     """Counts of one unit, or of all together. in = out + rejected, in records."""
 
-    sources: dict[str, Counter[str]] = field(default_factory=dict)  # {in, rejected}
+    sources: dict[str, Counter[str]] = field(default_factory=dict)  # {in, rejected, and documents that seem to come from pdf-text, ocr}
     census: dict[str, SourceCensus] = field(default_factory=dict)
     rejected: Counter[str] = field(default_factory=Counter)  # by "step/rule"
     removed: Counter[str] = field(default_factory=Counter)  # parts by rule
@@ -30,6 +34,7 @@ class Tallies:
     forms: Counter[str] = field(default_factory=Counter)
     personal: Counter[str] = field(default_factory=Counter)  # by kind: e-mail addresses, numbers of telephones, ...
     sensitive_words: Counter[str] = field(default_factory=Counter)  # flagged ones, by entry
+    flow: dict[str, Counter[str]] = field(default_factory=dict)  # of each source: characters before, and left after each step
     characters: int = 0
     read_bytes: int = 0  # of the raw files
 
@@ -37,15 +42,18 @@ class Tallies:
         return self.census.setdefault(source, SourceCensus())
 
     def count_document(self, source: str, document: Document) -> None:
-        self.count_kept(source, document.language.tag, document.form.form, len(document.text))
+        self.count_kept(source, document.language.tag, document.form.form, len(document.text), document.flow)
+        if document.seems:
+            self.sources[source][document.seems] += 1
         self.removed.update(part.rule for part in document.left_out)
         self.changed.update(document.changed)
         self.repaired.update(document.repaired)
         self.personal.update(document.personal)
         self.sensitive_words.update(document.words)
 
-    def count_kept(self, source: str, language: str, form: str, characters: int) -> None:
-        """A document that stays, whatever was done to it."""
+    def count_kept(self, source: str, language: str, form: str, characters: int, flow: Mapping[str, int] | None = None) -> None:
+        """A document that stays, whatever was done to it; without a flow nothing was."""
+        self.flow.setdefault(source, Counter()).update(flow or dict.fromkeys(FLOW, characters))
         self.sources.setdefault(source, Counter())["in"] += 1
         self.languages[language] += 1
         self.forms[form] += 1
@@ -54,6 +62,7 @@ class Tallies:
     def count_rejection(self, source: str, rejection: Rejection) -> None:
         self.sources.setdefault(source, Counter()).update(("in", "rejected"))
         self.rejected[f"{rejection.step}/{rejection.rule}"] += 1
+        self.flow.setdefault(source, Counter()).update(rejection.flow)
 
     def take_off(self, documents: Iterable[Mapping[str, Any]]) -> None:
         """Documents that were counted, and then left out (--exclude)."""
@@ -63,12 +72,14 @@ class Tallies:
             self.languages[gone["lang"]] -= 1
             self.forms[gone["form"]] -= 1
             self.characters -= gone["characters"]
+            self.flow[gone["source"]]["excluded"] += gone["characters"]
 
     def plain(self) -> dict[str, Any]:
         """As JSON-able values."""
         return {
             "sources": {name: dict(counts) for name, counts in self.sources.items()},
             "census": {name: census.plain() for name, census in self.census.items()},
+            "flow": {name: dict(counts) for name, counts in self.flow.items()},
             **{name: dict(getattr(self, name)) for name in COUNTERS},
             "characters": self.characters,
             "read_bytes": self.read_bytes,
@@ -80,20 +91,31 @@ class Tallies:
             self.sources.setdefault(source, Counter()).update(counts)
         for source, census in plain["census"].items():
             self.census_of(source).merge(SourceCensus.of_plain(census))
+        for source, counts in plain["flow"].items():
+            self.flow.setdefault(source, Counter()).update(counts)
         for name in COUNTERS:
             getattr(self, name).update(plain[name])
         self.characters += plain["characters"]
         self.read_bytes += plain["read_bytes"]
 
     def funnel(self) -> list[dict[str, Any]]:
-        """Records in, rejected (by rule) and left, step by step."""
+        """Records in, rejected (by rule) and left, and characters left, step by step."""
         left, steps = sum(counts["in"] for counts in self.sources.values()), []
+        characters = self.effective_text()
         for step in FUNNEL:
             rules = {rule: count for key, count in self.rejected.items() for name, rule in [key.split("/")] if name == step}
             out = left - sum(rules.values())
-            steps.append({"step": step, "in": left, "rejected": _largest_first(rules), "out": out})
+            steps.append({"step": step, "in": left, "rejected": _largest_first(rules), "out": out, "characters": sum(of[step] for of in characters.values())})
             left = out
         return steps
+
+    def effective_text(self) -> dict[str, dict[str, int]]:
+        """Of each source, how many characters of its records are left after each step: first those that were read, at last those of docs."""
+        found = {}
+        for source, counts in sorted(self.flow.items()):
+            found[source] = {step: counts["read" if step == "group" else step] for step in FUNNEL}
+            found[source]["exclude"] = counts["pii"] - counts["excluded"]
+        return found
 
 
 def report(job: Job[Any], results: Sequence[UnitResult], excluded: Iterable[Mapping[str, Any]]) -> None:
@@ -108,12 +130,39 @@ def report(job: Job[Any], results: Sequence[UnitResult], excluded: Iterable[Mapp
     job.stats["steps"] = funnel
     names = sorted({*total.census, *total.sources})  # --source-field names sources that no file belongs to
     job.stats["sources"] = {name: {**total.sources.get(name, {}), **(total.census[name].plain() if name in total.census else {})} for name in names}
+    _remark_on_pages(job, total.sources)
+    job.stats["effective_text"] = _shares(total.effective_text())
     job.stats["characters"] = total.characters
     for name in ("changed", "repaired", "languages", "forms", "personal", "sensitive_words"):
         job.stats[name] = _largest_first(getattr(total, name))
     if (sample := job.config.sample) is not None:
         raw_bytes = sum(file.bytes for file in job.raw)
         job.sample_share = float(sample[:-1]) / 100 if sample.endswith("%") else total.read_bytes / max(1, raw_bytes)
+
+
+def _remark_on_pages(job: Job[Any], sources: Mapping[str, Counter[str]]) -> None:
+    """Says which sources seem to come from PDF files or OCR, and how to clean them so; one remark for all."""
+    shares = [
+        (profile, name, counts[profile], kept)
+        for name, counts in sorted(sources.items())
+        for profile in PAGES
+        if (kept := counts["in"] - counts["rejected"]) > 0 and counts[profile] >= MIN_SHARE_OF_PAGES * kept
+    ]
+    if shares:
+        found = "; ".join(f"{name}: {number:,} of {kept:,} documents from {PAGES[profile]}" for profile, name, number, kept in shares)
+        flags = " ".join(f"--profile {profile}" for profile in PAGES if any(profile == one for one, *_ in shares))
+        job.note(f"text with page heads, cut words or spaced characters, it seems ({found}): {flags} mends it")
+
+
+def _shares(sources: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, float]]:
+    """Of each source the characters that were read, and what share of them is left after each step that took or added some, in any source."""
+    acted = [step for before, step in itertools.pairwise(FUNNEL) if any(counts[step] != counts[before] for counts in sources.values())]
+    return {
+        name: {"characters_read": counts["read"]}
+        | {f"after_{step}_ratio": round(counts[step] / max(1, counts["read"]), 4) for step in acted}
+        | {"effective_ratio": round(counts[FUNNEL[-1]] / max(1, counts["read"]), 4)}
+        for name, counts in sources.items()
+    }
 
 
 def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:

@@ -10,7 +10,7 @@ from typing import Any
 from mspt.core.raw import slug
 from mspt.core.sample import position
 from mspt.core.stage import DocumentStopped, RawFile, UnitOutput
-from mspt.core.text.cleaning import Recipe, clean
+from mspt.core.text.cleaning import Recipe, clean, refused
 from mspt.core.text.containers import walk as containers
 from mspt.core.text.containers.walk import Problem
 from mspt.core.text.documents import document_id
@@ -194,7 +194,7 @@ class Cleaner(PartReader):
             return False
         self.index += 1
         if isinstance(found, Record):
-            stopped = Rejection("extract" if found.markup else "rules", "", text=found.decoded.text)
+            stopped = refused(found, Rejection("extract" if found.markup else "rules", "", text=found.decoded.text))
             outcome = guarded(self.out, self.index, stopped, clean, replace(found, source=source, ref=ref), self.instructions.recipe)
         else:
             outcome = as_rejection(found)

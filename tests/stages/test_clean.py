@@ -22,10 +22,10 @@ from mspt.core.shards import open_docs
 from mspt.core.stage import DocumentStopped, UnitOutput
 from mspt.core.text.cleaning import STEPS, Recipe
 from mspt.core.text.documents import document_id
-from mspt.core.text.normal.normalize import Switches
+from mspt.core.text.normal.normalize import OF_PAGES, Switches
 from mspt.core.text.normal.script_conversion import Target
 from mspt.core.text.rules.document_rules import KINDS, PROFILES
-from mspt.stages.clean import CleanConfig, Step, Switch, instructions
+from mspt.stages.clean import CleanConfig, ProfileName, Step, Switch, instructions
 from support.inline import work_inline
 from support.made import data_hashes, rows
 from support.packing import tar, zipped
@@ -104,6 +104,25 @@ def test_the_census_and_the_funnel(raw, workspace, inline):
     assert made.stats["languages"]["en"] == 2
 
 
+def test_how_much_text_is_left_after_each_step(tmp_path, workspace, inline):
+    """Two sources; counted by hand: the markup goes in extract, two blanks and a zero-width space in normalize, the short text in rules."""
+    page = f"<html><body><p>{CHINESE}</p></body></html>"
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "a.html").write_text(page, encoding="utf-8")
+    (tmp_path / "text.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in (f"{ENGLISH}\u200b   {ENGLISH}", "短")), encoding="utf-8")
+    made = workspace.run("clean", paths=[tmp_path / "web", tmp_path / "text.jsonl"])
+    shares = made.stats["effective_text"]
+    web, text, read, left = len(CHINESE) / len(page), shares["text"], 2 * len(ENGLISH) + 5, 2 * len(ENGLISH) + 1
+    assert shares["web"] == {"characters_read": len(page)} | {
+        f"{name}_ratio": pytest.approx(web, abs=1e-4) for name in ("after_extract", "after_normalize", "after_rules", "effective")
+    }
+    assert (text["characters_read"], text["after_extract_ratio"]) == (read, 1)
+    assert text["after_normalize_ratio"] == pytest.approx((left + 1) / read, abs=1e-4)
+    assert text["after_rules_ratio"] == text["effective_ratio"] == pytest.approx(left / read, abs=1e-4)
+    characters = {step["step"]: step["characters"] for step in made.stats["steps"]}
+    assert (characters["read"], characters["exclude"]) == (len(page) + read, len(CHINESE) + left) == (characters["group"], made.stats["characters"])
+
+
 def test_raw_files_are_recorded_with_the_hash_of_what_was_read(raw, workspace, inline):
     made = workspace.run("clean", paths=[raw])
     recorded = {row["path"]: row["sha256"] for row in rows(made, "inputs.parquet")}
@@ -180,10 +199,10 @@ def test_a_document_that_is_stopped_has_a_row_and_the_others_stay(raw, workspace
 def test_the_settings_are_those_of_the_domain():
     """The stage file imports nothing heavy, so it repeats names and defaults; here they are held together."""
     assert instructions(CleanConfig(), 1, Path()).recipe == Recipe()
-    assert set(get_args(Switch)) == {field.name for field in fields(Switches)}
+    assert {*get_args(Switch), "punctuation"} == {field.name for field in fields(Switches)}
     assert get_args(Step) == STEPS
     assert set(field_choices("script")) == {"keep", *get_args(Target)}
-    assert set(field_choices("profile")) == set(PROFILES)
+    assert get_args(ProfileName) == (*PROFILES, *OF_PAGES)
     with pytest.raises(MsptError, match="leave"):
         build_config(CleanConfig, {"leave": ["no_such"]})
 

@@ -73,6 +73,12 @@ def test_a_rejected_document_loses_its_text_too(clean):
     assert second.manifest["counts"]["rejected"] == {"too-short": 2}
 
 
+@pytest.mark.parametrize("name", ["a-0", "http://a/0"])
+def test_a_rejected_record_is_found_by_its_own_names(clean, name):
+    (row,) = [row for row in rows(clean(name), "rejected/rejected-*.parquet") if row["ref"] == "a.jsonl#0"]
+    assert (row["rule"], row["text"], row["excerpt"], row["url"], row["meta"]) == ("too-short", "", "", "", "")
+
+
 def test_a_longer_list_costs_no_cleaning_and_equals_a_run_from_scratch(clean, monkeypatch):
     clean("a-3")
     monkeypatch.setattr("mspt.stages.clean.unit.clean", None)  # would raise if a record were cleaned

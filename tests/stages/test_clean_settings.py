@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,75 @@ def test_each_step_can_be_judged_alone(clean):
     assert "a.jsonl#1" in {row["ref"] for row in rows(judged, "rejected/*.parquet")}
     with pytest.raises(MsptError, match="steps"):
         clean(files, steps=["wash"])
+
+
+RESIDUES = {
+    "escapes": (r"\n".join([CHINESE] * 4), "\n".join([CHINESE] * 4)),
+    "percents": (f"%E6%98%A5 %E5%A4%A9 %E6%9D%A5 {ENGLISH}", f"春 天 来 {ENGLISH}"),
+    "entities": (f"{ENGLISH} &amp;amp; &quot;{ENGLISH}&quot;", f'{ENGLISH} & "{ENGLISH}"'),
+    "tags": (f"<strong>第一回</strong>{CHINESE}", f"第一回{CHINESE}"),
+    "bbcode": (f"[b]第一回[/b]{CHINESE}", f"第一回{CHINESE}"),
+    "wrapped_lines": (textwrap.fill(f"{ENGLISH} {ENGLISH} {ENGLISH}", 60), f"{ENGLISH} {ENGLISH} {ENGLISH}"),
+}
+
+
+def test_residues_are_undone_unless_they_are_to_be_left(clean):
+    """Each switch counts, and turns off what is its own only."""
+    data = {"a.jsonl": jsonl(*({"text": raw} for raw, _ in RESIDUES.values()))}
+    made = clean(data, steps=["normalize"])
+    assert [row["text"] for row in rows(made)] == [undone for _, undone in RESIDUES.values()]
+    assert made.stats["changed"].keys() >= RESIDUES.keys()
+    assert made.stats["changed"]["escapes"] == 3
+    assert made.stats["changed"]["tags"] == len("<strong></strong>")
+    left = clean(data, steps=["normalize"], leave=["tags", "wrapped_lines"])
+    assert [row["text"] for row in rows(left)] == [raw if name in ("tags", "wrapped_lines") else undone for name, (raw, undone) in RESIDUES.items()]
+    assert left.stats["changed"].keys() & RESIDUES.keys() == RESIDUES.keys() - {"tags", "wrapped_lines"}
+
+
+def test_punctuation_is_unified_when_asked(clean):
+    data = {"a.jsonl": jsonl({"text": f"{CHINESE}他说:你好,世界!(完)"}, {"text": ENGLISH})}
+    assert [row["text"] for row in rows(clean(data))] == [f"{CHINESE}他说:你好,世界!(完)", ENGLISH]
+    unified = clean(data, punctuation="unify")
+    assert [row["text"] for row in rows(unified)] == [f"{CHINESE}他说：你好，世界！（完）", ENGLISH]
+    assert unified.stats["changed"]["punctuation"] == 5
+
+
+SPACED = " ".join(CHINESE)
+SCANNED = "\n".join(CHINESE)  # vertical writing, as OCR reads it
+PAGES = "\n\f".join(f"灯塔的故事\n\n{CHINESE[5 + number : -1]}\n\n{number}" for number in range(1, 6))
+
+
+def test_text_of_pages_is_mended_when_asked_and_counted_when_not(clean, workspace):
+    data = {"a.jsonl": jsonl({"text": PAGES}, {"text": SPACED}, {"text": SCANNED}, *({"text": f"{CHINESE}{number}"} for number in range(20)))}
+    made = clean(data, steps=["normalize"])
+    texts = {row["ref"]: row["text"] for row in rows(made)}
+    assert texts["a.jsonl#1"] == SPACED
+    assert "灯塔的故事" in texts["a.jsonl#0"]
+    source = made.stats["sources"]["raw"]
+    assert (source["in"], source["pdf-text"], source["ocr"]) == (23, 1, 2)
+    (remark,) = [note for note in workspace.notes.notes if "--profile" in note]
+    assert "raw: 2 of 23 documents from OCR" in remark  # 1 of 23 is less than 5 %
+    assert remark.endswith("--profile ocr mends it")
+
+    mended = clean(data, steps=["normalize"], profile=["ocr", "pdf-text"])
+    texts = {row["ref"]: row["text"] for row in rows(mended)}
+    assert texts["a.jsonl#0"] == "\n".join(CHINESE[5 + number : -1] for number in range(1, 6))
+    assert texts["a.jsonl#1"] == CHINESE
+    assert "pdf-text" not in mended.stats["sources"]["raw"]
+    removed = [(row["rule"], row["text"], row["start"]) for row in rows(mended, "removed/*.parquet") if row["ref"] == "a.jsonl#0"]
+    assert [(rule, text) for rule, text, _ in removed] == [
+        part for number in range(1, 6) for part in (("running-line", "灯塔的故事"), ("page-number", str(number)))
+    ]
+    assert [start for *_, start in removed][:3] == [0, len(CHINESE) - 6, len(CHINESE) - 6]
+    assert clean(data, steps=["normalize"], profile="pdf-text,ocr").ref == mended.ref  # the order of the names says nothing
+    (gone,) = rows(clean({"a.jsonl": jsonl({"text": SCANNED}, {"text": CHINESE})}, profile="ocr"), "rejected/*.parquet")
+    assert (gone["ref"], gone["rule"], gone["threshold"]) == ("a.jsonl#0", "one-character-lines", 0.3)
+
+
+@pytest.mark.parametrize(("profile", "words"), [(["default", "strict"], "two sets"), (["pdf"], "no profile 'pdf'"), (["ocr,stric"], "no profile 'stric'")])
+def test_profiles_that_contradict_each_other_are_a_person_s_mistake(clean, profile, words):
+    with pytest.raises(MsptError, match=words):
+        clean({"a.txt": CHINESE.encode()}, profile=profile)
 
 
 def test_the_source_may_be_a_field_of_the_record(clean):

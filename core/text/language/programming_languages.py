@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 MIN_SIGNS = 2
@@ -27,6 +28,7 @@ GROWN_FROM = {"cpp": "c", "typescript": "javascript"}
 SHEBANG = re.compile(r"#!\s*/\S*?(?:env\s+(?:-S\s+)?)?([a-zA-Z]+)[\d.]*\s*(?:\s-.*)?\n")
 
 
+@lru_cache(1024)
 def by_name(name: str) -> str:
     """The language that a file's name says, "" when it says none."""
     return SUFFIXES.get(PurePosixPath(name).suffix.lower(), "")
@@ -44,7 +46,8 @@ def by_signs(lines: Sequence[str]) -> str:
     """The language with most signs among lines of code, "" where none has enough of them, or two have the same number."""
     step = max(1, len(lines) // MAX_LINES)
     asked = [line[:MAX_LINE] for line in lines[::step]]
-    signs = Counter({name: sum(_is_sign(line, pattern, INSIDE[name]) for line in asked) for name, pattern in PATTERNS.items()})
+    whole = "\n".join(asked)
+    signs = Counter({name: _num_signs(asked, pattern, [sign for sign in INSIDE[name] if sign in whole]) for name, pattern in PATTERNS.items()})
     if not asked or asked[0].lstrip()[:1] not in ("{", "["):
         signs["json"] = 0  # a table inside of other code
     for grown, origin in GROWN_FROM.items():
@@ -55,5 +58,9 @@ def by_signs(lines: Sequence[str]) -> str:
     return first if most >= MIN_SIGNS and most > second else ""
 
 
-def _is_sign(line: str, pattern: re.Pattern[str], inside: tuple[str, ...]) -> bool:
-    return pattern.match(line) is not None or any(sign in line for sign in inside)
+def _num_signs(lines: Sequence[str], pattern: re.Pattern[str], inside: Sequence[str]) -> int:
+    """The number of lines that the pattern matches or that hold one of `inside`."""
+    match = pattern.match
+    if not inside:
+        return len([line for line in lines if match(line)])
+    return len([line for line in lines if match(line) or any(sign in line for sign in inside)])

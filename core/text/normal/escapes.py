@@ -10,18 +10,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cache, lru_cache
+from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
+from mspt.core.text.normal.document import Document
 from mspt.core.text.normal.settling import settled
 from mspt.core.text.normal.verbatim import Regions, verbatim
 from mspt.core.text.script import code_points
 from mspt.core.text.spans import Edit
-
-if TYPE_CHECKING:
-    from mspt.core.text.normal.normalize import Document
 
 FORMS = frozenset({"prose", "verse"})  # an escaped line end keeps the row of a table together; markup has backslashes of its own
 MIN_ESCAPES = {"line": 3, "quote": 4, "apostrophe": 3, "unicode": 3, "bytes": 3}  # that make a habit; quotes come in pairs, and \/ is none by itself
@@ -33,9 +32,11 @@ MAIN_SHARE, SOLE_SHARE = 0.3, 0.6  # of the characters, from which on many escap
 ABOUT = re.compile(
     r"\b(?:escap(?:e|ing) (?:sequence|character|code)|escaped|unescap|backslash|regexp?\b|regular expression|unicode|utf-?8|codecs?\b|ascii\b|json\b|html|"
     r"xml\b|css\b|markdown|bbcode|(?:percent|url)[- ]?(?:en|de)cod|(?:character|named) (?:entit|reference)|newlines?\b|line ?feed|tags?\b|string literal|"
-    r"printf)|转义|轉義|跳脫|反斜|正则表达|正規表|正則表|换行符|換行符|编码|編碼|解码|解碼|字符串|字串|标签|標籤|实体引用|字符实体",
-    re.IGNORECASE,
+    r"printf)",
+    re.ASCII,
 )
+ABOUT_HAN = re.compile("转义|轉義|跳脫|反斜|正则表达|正規表|正則表|换行符|換行符|编码|編碼|解码|解碼|字符串|字串|标签|標籤|实体引用|字符实体")
+ASCII_RUN = re.compile("[ -~]{3,}")
 
 # Escaped once: \n and \"; twice: \\n and \\\"; three times: \\\\n and \\\\\\\".
 LEVELS = (1, 2, 3)
@@ -45,6 +46,7 @@ TEX = (
     r"|r(?:ho|ight\w{0,8}|angle|ceil|floor|ef|m|enewcommand))(?![A-Za-z])"
 )
 RUN = re.compile(r"\\+")
+ANY_ESCAPE = re.compile(r"\\(?:[ntr\"'/]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})")
 ACCENT = re.compile(r"[A-Za-z]\\+(?:\"[A-Za-z{]|'[aeiouyAEIOUY{])|(?<![^\n])[.']\\+\"")  # G\"odel and caf\'e are TeX, .\" is roff
 DATA = re.compile(r'\s*[\[{]\s*["\[{]')  # JSON itself
 JSON_ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}|[^u])")
@@ -69,8 +71,13 @@ class Escape(NamedTuple):
 
 def backslashes(document: Document, found: int) -> Iterator[Edit]:
     r"""\n, \t, \r, \", \', \/, \u4e2d (surrogates in pairs) and \xe4\xb8\xad (UTF-8) undone. Idempotent. `found` is not asked."""
-    if document.text.count("\\") >= min(MIN_ESCAPES.values()):
+    if document.form in FORMS and _has(document.text, min(MIN_ESCAPES.values())):
         yield from settled(document, lambda one: [Edit(escape.start, escape.end, escape.characters) for escape in residues(one)])
+
+
+def _has(text: str, least: int) -> bool:
+    """Whether there are so many backslashes, and so many of them before what an escape goes on with."""
+    return text.count("\\") >= least and sum(1 for _ in islice(ANY_ESCAPE.finditer(text), least)) == least
 
 
 def residues(document: Document) -> list[Escape]:
@@ -146,9 +153,16 @@ def _habits(text: str, escapes: list[Escape]) -> set[str]:
             by_kind.setdefault(one.kind, []).append(one)
     consistent = {kind: sum(one.number for one in some) for kind, some in by_kind.items() if _stand_instead(text, kind, some)}
     plain = [number for kind, number in consistent.items() if number >= MIN_ESCAPES.get(kind, len(text))]
-    if not plain or (max(plain) < MANY_ESCAPES and ABOUT.search(text)):
+    if not plain or (max(plain) < MANY_ESCAPES and is_about_escapes(text)):
         return set()
     return set(consistent)
+
+
+@lru_cache(maxsize=2)  # several steps ask
+def is_about_escapes(text: str) -> bool:
+    """Whether a text speaks of escapes, encodings or markup."""
+    latin = text if text.isascii() else "\n".join(ASCII_RUN.findall(text))
+    return ABOUT.search(latin.lower()) is not None or ABOUT_HAN.search(text) is not None
 
 
 def _stand_instead(text: str, kind: str, escapes: list[Escape]) -> bool:

@@ -12,59 +12,46 @@ sentences.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
-from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mspt.core.text.form import HEAD_CHARACTERS
+from mspt.core.text.marks import is_mark
+from mspt.core.text.normal.classes import EXOTIC_BLANK
+from mspt.core.text.normal.document import Document
+from mspt.core.text.normal.line_widths import FINISHED, HAN, MARKS, MAX_WIDTH, PLAIN, PROSE, SENTENCE, Lines, measure_lines
 from mspt.core.text.normal.settling import settled
 from mspt.core.text.normal.verbatim import verbatim
 from mspt.core.text.spans import Edit
 
-if TYPE_CHECKING:
-    from mspt.core.text.normal.normalize import Document
-
 MAX_AVERAGE = 110  # characters a line of the whole text: longer ones are paragraphs
-MIN_WIDTH, MAX_WIDTH = 40, 110  # columns; a Han character takes two
+MIN_WIDTH = 40
 MIN_AGREEING, SPARE = 0.5, 2  # share of all breaks between lines of prose, and so many more: chance makes 4 of 8 agree, but not 40 of 80
 MIN_BREAKS = 5
 MIN_UNFINISHED = 0.6  # of the breaks that agree: inside a sentence. .9 and more in wrapped prose
 MAX_OVERLONG = 0.1  # of the characters, in lines that are longer
 MIN_MARKED = 0.8  # of the lines that end short: with a blank or an indented line behind them. Else any sentence at the end of a line may end a paragraph
-LONGEST_WORD = 30
-SLACK = 2  # columns by which a line of Han may fall short: for an odd letter, or a mark that may not begin a line
 MAX_INDENT = 8  # blanks by which a first line, or all but the first of an item, may be indented
 
-HAN = "\u3005\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
-MARKS = "\u2018-\u201d\u2026\u3001\u3002\u3008-\u301f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
-WIDE = re.compile(f"[{HAN}{MARKS}\u2014\u2e80-\u3000\uff01-\uff60\uac00-\ud7a3]")
+FIRST_WIDE = "\u2018"  # of both
 IS_HAN, IS_MARK = re.compile(f"[{HAN}]"), re.compile(f"[{MARKS}]")
+FIRST_WITHOUT = "\u0e00"
 NO_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1100-\u11ff\uac00-\ud7ff]")  # Thai to Khmer; Hangul, which breaks inside words too
 
-FINISHED = re.compile(r"[.!?。！？…:：;；][\"'”’)）」』\]]*\Z")
-ITEM = re.compile(r"(?:[-*+•●·◦▪■□◆※]|\[?\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)\]:](?=\s|\Z)|[（(]?[一二三四五六七八九十]{1,3}[)）、.．]|[①-⑳])")
+FINISHES = re.compile(r"[.!?。！？…:：;；][\"'”’)）」』\]]*\Z")
+ITEM = r"(?:[-*+•●·◦▪■□◆※]|\[?\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)\]:](?=\s|\Z)|[（(]?[一二三四五六七八九十]{1,3}[)）、.．]|[①-⑳])"
 # Headings, quotations, fields, dates, requests of roff.
-OPENS = re.compile(
+OTHER = (
     r"[>|#=~_^`%&@<\\—:]|--|\$(?!\d)|\.\.(?=\s|\Z)|[.'][A-Z]{2}|[\w-]++(?:\.\w++)*+(?:: |::| ?= )|[\w-]++[:=]\w|\d+[-/.]\d|/"
     r"|第[一二三四五六七八九十百零〇\d]{1,6}[章回节節條条卷部篇]"
 )
+IS_ITEM, OPENS = re.compile(ITEM), re.compile(f"{ITEM}|{OTHER}")
 QUOTE_OPENS, QUOTE_CLOSES = re.compile(r"[\"“「『‘]"), re.compile(r"[\"”」』’.!?。！？…]\Z")
 HALF_WORD = re.compile(r"(?<![\s-])(?:-|--|[—–/])\Z")  # or a dash without blanks, of which nobody knows
-NOT_IN_PROSE = ("   ", "\t", "....", "----", "====", "____", "****", "- - -", "* * *")  # columns of a table, contents, drawn lines
-DRAWN = re.compile("[\u2500-\u257f]")
 SPACED, UNSPACED = re.compile(f"[{HAN}] [A-Za-z0-9]|[A-Za-z0-9] [{HAN}]"), re.compile(f"[{HAN}][A-Za-z0-9]|[A-Za-z0-9][{HAN}]")
-
-
-class Line(NamedTuple):
-    """text[start:end], without the blanks at both ends; its columns with those before it; whether it may be prose."""
-
-    start: int
-    end: int
-    indent: int
-    columns: int
-    words: str
-    is_prose: bool
 
 
 class Wrapping(NamedTuple):
@@ -81,123 +68,123 @@ class Wrapping(NamedTuple):
 
 def join_lines(document: Document, found: int) -> Iterator[Edit]:
     """Line ends inside paragraphs to one blank, to nothing between Han characters. Nothing where structure is known (spans). `found` is not asked."""
-    text = document.text
+    if document.form == "prose" and all(map(is_mark, document.spans)) and _may_be_wrapped(document.text):
+        yield from settled(document, _edits)  # where two widths are mixed, a second run would find the other one
+
+
+def join_indented(document: Document, found: int) -> Iterator[Edit]:
+    """As join_lines, of text that may have ideographic blanks before its paragraphs, which `normalize` takes away."""
+    if found & EXOTIC_BLANK and "\u3000" in document.text:
+        yield from join_lines(document, found)
+
+
+def _may_be_wrapped(text: str) -> bool:
     line_ends = text.count("\n")
-    if line_ends < MIN_BREAKS or (line_ends + 1) * MAX_AVERAGE < len(text) or document.form != "prose" or document.spans:
-        return
-    yield from settled(document, _edits)  # where two widths are mixed, a second run would find the other one
+    return line_ends >= MIN_BREAKS and (line_ends + 1) * MAX_AVERAGE >= len(text)
 
 
 def _edits(document: Document) -> list[Edit]:
-    wrapping = find_wrapping(document.text)
+    text = document.text
+    wrapping = find_wrapping(text) if _may_be_wrapped(text) else None
     if wrapping is None:
         return []
-    edits = [_join(document.text, one, two, wrapping) for one, two in _joined(document.text, wrapping)]
+    lines = measure_lines(text)
+    assert lines is not None
+    edits = [_join(text, end, start, wrapping) for end, start in _joined(text, lines, wrapping)]
     regions = verbatim(document, addresses=False)
     return [one for one in edits if not regions.touch(one.start, one.end)]
 
 
 def find_wrapping(text: str) -> Wrapping | None:
     """How `text` was broken into lines, judged by its first 64 Ki characters; None where it was not."""
-    lines = list(_lines(text[:HEAD_CHARACTERS]))
-    breaks = [(one, two) for one, two in pairwise(lines) if _are_prose(one, two)]
-    width, agreeing = _vote(breaks)
-    if agreeing < max(MIN_BREAKS, MIN_AGREEING * len(breaks) + SPARE):
+    head = text[:HEAD_CHARACTERS]
+    lines = measure_lines(head, MAX_OVERLONG)
+    if lines is None:
         return None
-    explained = [(one, two) for one, two in breaks if one.columns <= width <= _limit(one, two)]
-    unfinished = sum(1 for one, _ in explained if not FINISHED.search(one.words[-4:]))
-    overlong = sum(len(line.words) for line in lines if line.columns > width and line.is_prose)
-    if unfinished < MIN_UNFINISHED * agreeing or overlong > MAX_OVERLONG * sum(len(line.words) for line in lines):
+    breaks = _breaks(head, lines)
+    width, agreeing = _vote(lines, breaks)
+    if agreeing < max(MIN_BREAKS, MIN_AGREEING * len(breaks) + SPARE) or _is_overlong(lines, width):
         return None
-    indent = Counter(two.indent for _, two in explained).most_common(1)[0][0]
-    ends = [two for one, two in pairwise(lines) if one.words and 0 < one.columns < width and not (two.words and one.columns <= width <= _limit(one, two))]
-    marked = sum(1 for two in ends if not two.words or two.indent > indent)
-    sample = text[:HEAD_CHARACTERS]
-    is_spaced = not sample.isascii() and len(SPACED.findall(sample)) > len(UNSPACED.findall(sample))
-    return Wrapping(width, indent, marked >= MIN_MARKED * len(ends), is_spaced)
+    explained = breaks[(lines.columns[breaks - 1] <= width) & (width <= lines.limits[breaks])]
+    unfinished = np.count_nonzero(lines.flags[explained - 1] & FINISHED == 0)
+    if unfinished < MIN_UNFINISHED * agreeing:
+        return None
+    indent = int(np.bincount(lines.indents[explained]).argmax())
+    before, behind = lines.columns[:-1], lines.columns[1:]
+    ends = np.flatnonzero((before > 0) & (before < width) & (lines.limits[1:] < width)) + 1  # of paragraphs: the lines behind their last ones
+    marked = np.count_nonzero((behind[ends - 1] == 0) | (lines.indents[ends] > indent))
+    is_spaced = not head.isascii() and IS_HAN.search(head) is not None and len(SPACED.findall(head)) > len(UNSPACED.findall(head))
+    return Wrapping(width, indent, bool(marked >= MIN_MARKED * len(ends)), is_spaced)
 
 
-def _vote(breaks: list[tuple[Line, Line]]) -> tuple[int, int]:
+def _is_overlong(lines: Lines, width: int) -> bool:
+    """Whether too much of a text stands in lines of prose that are longer than the width."""
+    lengths = lines.ends - lines.starts
+    overlong = lengths[(lines.columns > width) & (lines.flags & PROSE != 0)].sum()
+    return bool(overlong > MAX_OVERLONG * lengths.sum())
+
+
+def _breaks(text: str, lines: Lines) -> NDArray[np.int64]:
+    """The numbers of the lines that may go on with the paragraph of the line before, by what both are; a last word needs no more to be one."""
+    one, two = lines.flags[:-1], lines.flags[1:]
+    may = (one & PROSE != 0) & (two & PROSE != 0) & (one & SENTENCE != 0) & ((two & SENTENCE != 0) | (one & FINISHED == 0))
+    unasked = may & (two & PLAIN != 0)
+    for number in np.flatnonzero(may & ~unasked).tolist():
+        unasked[number] = OPENS.match(text, lines.starts[number + 1], lines.ends[number + 1]) is None
+    return np.flatnonzero(unasked) + 1
+
+
+def _vote(lines: Lines, breaks: NDArray[np.int64]) -> tuple[int, int]:
     """The width that most breaks agree on, the largest of several, and how many they are."""
-    changes = [0] * (MAX_WIDTH + 2)
-    for one, two in breaks:
-        first, last = max(MIN_WIDTH, one.columns), min(MAX_WIDTH, _limit(one, two))
-        if first <= last:
-            changes[first] += 1
-            changes[last + 1] -= 1
-    agreeing, width = max((number, width) for width, number in enumerate(accumulate(changes)))
-    return width, agreeing
+    first, last = np.maximum(MIN_WIDTH, lines.columns[breaks - 1]), np.minimum(MAX_WIDTH, lines.limits[breaks])
+    possible = first <= last
+    agreeing = np.cumsum(np.bincount(first[possible], minlength=MAX_WIDTH + 2) - np.bincount(last[possible] + 1, minlength=MAX_WIDTH + 2))
+    most = int(agreeing.max())
+    return int(np.flatnonzero(agreeing == most)[-1]), most
 
 
-def _lines(text: str) -> Iterator[Line]:
-    start = 0
-    for line in text.split("\n"):
-        words = line.strip()
-        indent = len(line) - len(line.lstrip()) if words else 0
-        written = line[: indent + len(words)]
-        columns = len(written) + (0 if line.isascii() or len(words) > MAX_WIDTH or not IS_HAN.search(words) else len(WIDE.findall(written)))
-        yield Line(start + indent, start + indent + len(words), indent, columns, words, bool(words) and line[0] != "\t" and _is_prose(words))
-        start += len(line) + 1
+def _joined(text: str, lines: Lines, wrapping: Wrapping) -> Iterator[tuple[int, int]]:
+    """The ends of lines, and the starts of those that follow in the same paragraph."""
+    breaks = _breaks(text, lines)
+    starts, ends, indents = lines.starts.tolist(), lines.ends.tolist(), lines.indents.tolist()
+    joined, in_item = -1, False  # the last line that was joined to the one before; whether its paragraph is an item
+    for number in breaks[lines.limits[breaks] >= wrapping.width].tolist():
+        start, end = starts[number - 1], ends[number - 1]
+        is_first = joined != number - 1
+        in_item = IS_ITEM.match(text, start, end) is not None if is_first else in_item
+        before, indent = indents[number - 1], indents[number]
+        if indent > wrapping.indent and not in_item:  # quotations, verse, programs
+            continue
+        if not _is_indented_as(before, indent, is_first, in_item):
+            continue
+        if _go_on(text[start:end], text[starts[number] : ends[number]], wrapping):
+            joined = number
+            yield end, starts[number]
 
 
-def _limit(one: Line, two: Line) -> int:
-    """The largest width in which the first word of the second line does not fit on the first; 0 where one of them is blank."""
-    if not one.words or not two.words:
-        return 0
-    if IS_HAN.match(two.words) or IS_MARK.match(two.words):
-        return one.columns + 1 + SLACK
-    word = two.words[:LONGEST_WORD].partition(" ")[0]
-    han = None if word.isascii() else IS_HAN.search(word)
-    return one.columns + (han.start() if han else len(word)) - (1 if IS_HAN.match(one.words[-1]) else 0)
+def _is_indented_as(before: int, indent: int, is_first: bool, in_item: bool) -> bool:
+    """Whether the indents of two lines are those of one paragraph, of which the first line may have another, or of one item."""
+    if is_first:
+        return 0 <= indent - before <= MAX_INDENT if in_item else 0 <= before - indent <= MAX_INDENT
+    return indent == before
 
 
-def _are_prose(one: Line, two: Line) -> bool:
-    """Whether two lines may belong to one paragraph, by what they are; the second may be its last word."""
-    if not one.is_prose or not two.is_prose or ITEM.match(two.words) or OPENS.match(two.words):
-        return False
-    return _is_sentence(one.words) and (_is_sentence(two.words) or not FINISHED.search(one.words[-4:]))
-
-
-def _is_prose(words: str) -> bool:
-    if words[-1] in "{}\\" or words.count("|") > 1:
-        return False
-    for sign in NOT_IN_PROSE:
-        if sign in words:
-            return False
-    return words.isascii() or not DRAWN.search(words)
-
-
-def _is_sentence(words: str) -> bool:
-    return words.count(" ") >= 2 or (not words.isascii() and IS_HAN.search(words) is not None)
-
-
-def _joined(text: str, wrapping: Wrapping) -> Iterator[tuple[Line, Line]]:
-    """Neighbouring lines of one paragraph."""
-    is_first, in_item = True, False  # of its paragraph, or of an item
-    for one, two in pairwise(_lines(text)):
-        in_item = ITEM.match(one.words) is not None if is_first else in_item
-        is_first = _limit(one, two) < wrapping.width or not _are_prose(one, two) or not _go_on(one, two, wrapping, is_first, in_item)
-        if not is_first:
-            yield one, two
-
-
-def _go_on(one: Line, two: Line, wrapping: Wrapping, is_first: bool, in_item: bool) -> bool:
+def _go_on(one: str, two: str, wrapping: Wrapping) -> bool:
     """Whether the second line goes on where the first, which the width explains, was broken."""
-    deeper = two.indent - one.indent
-    if not (0 <= deeper <= MAX_INDENT if is_first and in_item else -MAX_INDENT <= deeper <= 0 if is_first else deeper == 0):
+    last, first = one[-1], two[0]
+    if (last in "-—–/" and HALF_WORD.search(one[-4:])) or one.isupper() != two.isupper():
         return False
-    if two.indent > wrapping.indent and not in_item:  # quotations, verse, programs
-        return False
-    last, first = one.words[-1], two.words[0]
-    if HALF_WORD.search(one.words[-4:]) or NO_BLANKS.match(last) or NO_BLANKS.match(first) or one.words.isupper() != two.words.isupper():
+    if max(last, first) >= FIRST_WITHOUT and (NO_BLANKS.match(last) or NO_BLANKS.match(first)):
         return False
     if QUOTE_OPENS.match(first) and QUOTE_CLOSES.search(last):
         return False
-    return wrapping.is_marked or first.islower() or not FINISHED.search(one.words[-4:])
+    return wrapping.is_marked or first.islower() or not FINISHES.search(one[-4:])
 
 
-def _join(text: str, one: Line, two: Line, wrapping: Wrapping) -> Edit:
-    last, first = text[one.end - 1], text[two.start]
+def _join(text: str, end: int, start: int, wrapping: Wrapping) -> Edit:
+    last, first = text[end - 1], text[start]
+    if last < FIRST_WIDE and first < FIRST_WIDE:
+        return Edit(end, start, " ")
     wide = [bool(IS_HAN.match(character)) for character in (last, first)]
     is_closed = all(wide) or (IS_MARK.match(last) and not last.isascii()) or IS_MARK.match(first) or (any(wide) and not wrapping.is_spaced)
-    return Edit(one.end, two.start, "" if is_closed else " ")
+    return Edit(end, start, "" if is_closed else " ")

@@ -1,31 +1,38 @@
-"""One way of writing: composed characters, plain line ends, nothing invisible, half-width letters and digits; code keeps its blanks.
+"""One way of writing: composed characters, plain line ends, nothing invisible, half-width letters and digits, no residues of escapes and tags, paragraphs in
+one piece; code keeps its blanks.
 
-Most text needs nothing. So a first pass looks up each character's class in a table (4 ns a character), and only the steps whose class occurs
-run. A step is a function from the text to a list of edits; `spans.edit` applies them, so spans follow whatever a step does.
+Most text needs nothing. So a first pass looks up each character's class in a table, and only the steps whose class occurs run; the others look for a sign
+without which they have nothing to do. A step is a function from the document to a list of edits; `spans.edit` applies them, so spans follow whatever a step
+does.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cache
-from itertools import accumulate, chain
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from mspt.core.text.marks import MARK, mark, places
+from mspt.core.text.normal import blanks, characters, pdf_text, punctuation, tag_residues, web_escapes
+from mspt.core.text.normal.classes import classes_in
+from mspt.core.text.normal.document import Document
+from mspt.core.text.normal.escapes import backslashes
+from mspt.core.text.normal.line_joining import join_indented, join_lines
+from mspt.core.text.normal.running_lines import drop_running_lines, left_out
+from mspt.core.text.spans import Edit, Span, edit, sort_spans
 
-from mspt.core.text.form import fenced_blocks
-from mspt.core.text.script import PRIVATE_RANGES, code_points
-from mspt.core.text.spans import Edit, Span, edit
+Pages = Literal["pdf-text", "ocr"]
+OF_PAGES: Mapping[Pages, tuple[str, ...]] = {
+    "pdf-text": ("running_lines", "cut_words", "ligatures", "han_blanks"),
+    "ocr": ("running_lines", "cut_words", "han_blanks"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Switches:
-    """What `normalize` does; each can be turned off."""
+    """What `normalize` does; each can be turned off, and what is off by default turned on."""
 
     compose: bool = True  # NFC (not NFKC)
     line_ends: bool = True  # CR LF, CR, NEL, LS, PS, VT, FF to LF
@@ -33,294 +40,132 @@ class Switches:
     private_use: bool = True  # private-use characters removed
     meta_space: bool = True  # U+2581, which SentencePiece cannot round-trip, to "_"
     half_width: bool = True  # full-width Latin letters and digits, never Chinese punctuation; not in code
+    escapes: bool = True  # backslash escapes that nobody read back: \n, \u4e2d, \"
+    percents: bool = True  # percent-encoded UTF-8 outside addresses: %E4%B8%AD
+    entities: bool = True  # &amp;nbsp; &#8217;
+    tags: bool = True  # tags of HTML in text that is no HTML
+    bbcode: bool = True  # [b]bold[/b]
+    wrapped_lines: bool = True  # lines of prose that were broken at one width joined to paragraphs
     blanks: bool = True  # exotic blanks to " ", runs inside prose lines to one; not in code
     trailing: bool = True  # blanks at line ends
     blank_lines: bool = True  # at most two blank lines in a row; none at the start and end
+    # For those who ask.
+    punctuation: bool = False  # half-width marks of Chinese sentences to full width
+    running_lines: bool = False  # heads, feet and numbers of pages removed
+    cut_words: bool = False  # words that line ends cut made whole
+    ligatures: bool = False  # to their letters
+    han_blanks: bool = False  # blanks between Han characters removed
+
+    @classmethod
+    def chosen(cls, leave: Collection[str] = (), pages: Collection[Pages] = (), *, unify: bool = False) -> Switches:
+        """The default's, those for text that came from `pages`, and punctuation if it is to be unified; none that is to be left."""
+        wanted = {name for one in pages for name in OF_PAGES[one]} | ({"punctuation"} if unify else set())
+        return cls(**{field.name: (field.default or field.name in wanted) and field.name not in leave for field in fields(cls)})
 
 
 DEFAULT = Switches()
 
 
+class Removed(NamedTuple):
+    """A line that was removed: by which rule, what it said, and where in the text it would stand."""
+
+    rule: str
+    text: str
+    place: int
+
+
 class Normalized(NamedTuple):
-    """Text, moved spans, and how many characters each switch changed or removed (only switches that did something, in their order)."""
+    """Text, moved spans, how many characters each switch changed or removed (only switches that did something, in the order of NAMES), and what is gone
+    with running lines."""
 
     text: str
     spans: tuple[Span, ...]
     counts: Mapping[str, int]
+    removed: tuple[Removed, ...] = ()
 
 
-PROSE_FORMS = frozenset({"prose", "markup"})
-VERBATIM_TAGS = frozenset({"pre", "code"})
+Step = Callable[[Document, int], Iterator[Edit]]
 
-# Bits of the class table; a character may have several.
-LINE_END, INVISIBLE, PRIVATE_USE, META_SPACE, FULL_WIDTH, EXOTIC_BLANK, MAY_COMPOSE = (1 << bit for bit in range(7))
+Steps = Sequence[tuple[str, Step]]
 
-LINE_ENDS = "\r\x0b\x0c\x85\u2028\u2029"
-META_SPACES = "\u2581"
-EXOTIC_BLANKS = "\xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
-BLANK_RUNS = re.compile(f"[ \\t{EXOTIC_BLANKS}]{{2,}}|[{EXOTIC_BLANKS}]")
-# What shows nothing: C0 and C1 controls, soft hyphen, Arabic letter mark, Hangul fillers, Khmer inherent vowels, Mongolian selectors, zero width
-# space to right-to-left mark, bidi embeddings and isolates, word joiner and invisible operators, variation selectors, byte order mark,
-# interlinear annotation and object placeholder, noncharacters, musical beams, tags; lone surrogates, which no encoding can hold.
-INVISIBLES = (
-    "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-    "\u3164\ud800-\udfff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc\ufffe\uffff\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
-# U+FF10-FF19 digits, FF21-FF3A and FF41-FF5A letters. U+FF01-FF5E as a whole would turn every Chinese comma into ASCII.
-FULL_WIDTHS = "\uff10-\uff19\uff21-\uff3a\uff41-\uff5a"
-HALF_WIDTH_DISTANCE = 0xFEE0
-
-# Blocks in which no character changes under NFC, alone or beside its neighbours: ASCII and Latin-1, CJK punctuation, kana without the voicing
-# marks U+3099/309A, unified Han, Hangul syllables, full-width forms. Everything else asks unicodedata.is_normalized.
-NEVER_COMPOSED = ((0x00, 0x2FF), (0x2010, 0x2027), (0x2030, 0x205E), (0x3000, 0x3029), (0x3030, 0x3098), (0x309B, 0x4DBF), (0x4E00, 0x9FFF),
-                  (0xAC00, 0xD7A3), (0xFF01, 0xFFEE))  # fmt: skip
-
-# Scripts whose letters join: Arabic to Samaritan and Arabic Extended, Indic, Tibetan, Myanmar, Khmer, Mongolian, Javanese and Meetei, Arabic
-# presentation forms, Brahmic scripts of the supplementary plane. There ZWNJ and ZWJ choose the letter's form.
-JOINING = re.compile("[\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\ua980-\uabff\ufb50-\ufdff\ufe70-\ufefe\U00010a00-\U00011fff]")
-HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
-MONGOLIAN = re.compile("[\u1820-\u18aa]")
-EMOJI = re.compile("[\xa9\xae\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]")
-
-INDENTS = ("    ", "\t")  # of lines that may be code
-# The characters of ASCII that have a class. Deleting them is the fastest way to see whether there are any (1 ns a character).
-ASCII_WITH_CLASS = bytes([*range(0x00, 0x09), *range(0x0B, 0x20), 0x7F])
-# Runs of plain blanks. The first, for text without tabs, has a literal prefix that the search can skip to; the second stops at every blank between words.
-TWO_BLANKS, BLANKS_AND_TABS = re.compile("  +"), re.compile("[ \t]{2,}")
+# In this order. Pages are told by form feeds, soft hyphens and wide gaps, paragraphs by wide blanks before them, which later steps take away. A selector has a
+# use behind U+2581 but not behind its stand-in, what is removed may leave neighbours that compose, half-width letters may meet a mark, emptied lines are blank.
+OF_RAW_PAGES: Steps = (
+    ("running_lines", drop_running_lines), ("cut_words", pdf_text.join_cut_words), ("ligatures", pdf_text.drop_ligatures), ("han_blanks", pdf_text.han_blanks),
+)  # fmt: skip
+PLAIN: Steps = (
+    ("line_ends", characters.line_ends), ("meta_space", characters.meta_space), ("invisible", characters.invisible), ("private_use", characters.private_use),
+    ("half_width", characters.half_width), ("compose", characters.compose),
+    ("blanks", blanks.blanks), ("trailing", blanks.trailing), ("blank_lines", blanks.blank_lines),
+)  # fmt: skip
+BY_EVIDENCE: Steps = (
+    ("escapes", backslashes), ("percents", web_escapes.percents), ("entities", web_escapes.entities), ("tags", tag_residues.html_tags),
+    ("bbcode", tag_residues.bbcode), ("wrapped_lines", join_lines), ("punctuation", punctuation.unify),
+)  # fmt: skip
+STEPS: Steps = (*OF_RAW_PAGES, ("wrapped_lines", join_indented), *PLAIN, *BY_EVIDENCE)
+NAMES = tuple(dict(STEPS))
+PLAIN_NAMES = frozenset(dict(PLAIN))
+LINE = "line-"  # names of marks where running lines were
+MAX_ROUNDS = 20  # tags inside tags inside tags: what is still there then is hostile, and stays
 
 
 def normalize(text: str, spans: Sequence[Span] = (), *, form: str = "prose", switches: Switches = DEFAULT) -> Normalized:
     """`text` in mspt's one way of writing, with `spans` moved along.
 
-    form: prose and markup have blanks collapsed inside lines (not in pre/code spans, fenced blocks, or lines indented by four blanks or a
-    tab); code, table and verse keep every blank before the line's end. pre/code spans keep those at line ends too. Idempotent.
+    form: prose and markup have blanks collapsed inside lines (not in pre/code/math spans, fenced blocks, or lines indented by four blanks or a
+    tab); code, table and verse keep every blank before the line's end. pre/code/math spans keep those at line ends too. Residues are sought in prose
+    and verse, wrapped lines in prose without spans. Idempotent.
     """
-    found = classes_in(text)
-    document = Document(text, tuple(spans), form)
-    counts: dict[str, int] = {}
-    for switch, step in STEPS.items():
-        if getattr(switches, switch):
-            edits = list(step(document, found))
-            if edits:
-                counts[switch] = sum(max(1, one.end - one.start - len(one.replacement)) for one in edits)
-                document = Document(*edit(document.text, document.spans, edits), form)
-    return Normalized(document.text, document.spans, counts)
-
-
-def classes_in(text: str) -> int:
-    """The bits of all classes that occur in `text`: LINE_END | INVISIBLE | ..."""
-    if text.isascii() and len(text.encode().translate(None, ASCII_WITH_CLASS)) == len(text):
-        return 0
-    return int(np.bitwise_or.reduce(_class_table().take(code_points(text)), initial=0))
+    work = _Work(Document(text, tuple(spans), form))
+    of_pages, steps = _enabled(switches)
+    for _ in range(MAX_ROUNDS):
+        done = work.do(steps, classes_in(work.document.text))
+        # What a step leaves may be evidence for another: an entity was the bracket of a tag, an exotic blank stood between Han.
+        if done <= PLAIN_NAMES and not (done and work.do(of_pages, 0)):
+            break
+    return work.result()
 
 
 @cache
-def _class_table() -> NDArray[np.uint8]:
-    """[0x110000]: the class bits of each code point."""
-    table = np.full(0x110000, MAY_COMPOSE, dtype=np.uint8)
-    for first, last in NEVER_COMPOSED:
-        table[first : last + 1] = 0
-    classes = {LINE_END: LINE_ENDS, INVISIBLE: INVISIBLES, FULL_WIDTH: FULL_WIDTHS, EXOTIC_BLANK: EXOTIC_BLANKS, META_SPACE: META_SPACES}
-    for bit, charset in classes.items():
-        for match in re.finditer("(.)(?:-(.))?", charset, re.DOTALL):
-            table[ord(match[1]) : ord(match[2] or match[1]) + 1] |= bit
-    for first, last in PRIVATE_RANGES:
-        table[first : last + 1] |= PRIVATE_USE
-    return table
+def _enabled(switches: Switches) -> tuple[Steps, Steps]:
+    """The steps for raw pages, and all."""
+    return tuple(one for one in OF_RAW_PAGES if getattr(switches, one[0])), tuple(one for one in STEPS if getattr(switches, one[0]))
 
 
-class Document(NamedTuple):
-    """What a step looks at."""
+class _Work:
+    """A document while it is normalised. Where its removed lines were is marked by spans."""
 
-    text: str
-    spans: tuple[Span, ...]
-    form: str
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.counts = Counter[str]()
+        self.removed: list[tuple[str, str]] = []
 
-    def outside_elements(self, edits: Iterator[Edit]) -> Iterator[Edit]:
-        """Those edits that change something and touch no pre or code element."""
-        return _outside(self._real(edits), self._elements)
+    def do(self, steps: Steps, found: int) -> set[str]:
+        """Does the steps once, in a text in which the classes `found` occur; those that changed something."""
+        done = set()
+        for name, step in steps:
+            edits = list(step(self.document, found))
+            if edits:
+                done.add(name)
+                self.counts[name] += sum(max(1, one.end - one.start - len(one.replacement)) for one in edits)
+                before = self.document.text
+                self.document = Document(*edit(before, self.document.spans, edits), self.document.form)
+                if name == "running_lines":
+                    self._note(left_out(before, edits))
+        return done
 
-    def outside_code(self, edits: Iterator[Edit]) -> Iterator[Edit]:
-        """Those edits that change something and touch no code: no pre or code element, no fenced block, nothing where all is code."""
-        if self.form == "code":
-            return iter(())
-        return _outside(self._real(edits), lambda: sorted(self._elements() + self._fenced()))
+    def _note(self, lines: Sequence[tuple[str, str, int]]) -> None:
+        """Notes (rule, words, place in the text as it is now) of lines that are not in it any more."""
+        text, spans, form = self.document
+        marks = [mark(f"{LINE}{number}", place, text) for number, (*_, place) in enumerate(lines, len(self.removed))] if text else []
+        self.document = Document(text, sort_spans([*spans, *marks]), form)
+        self.removed += [(rule, words) for rule, words, _ in lines]
 
-    def outside_indented(self, edits: Iterator[Edit]) -> Iterator[Edit]:
-        """Those of `outside_code`, each within a line, whose line is not indented by four blanks or a tab, which may be code too."""
-        line = position = 0  # where the line of the edit begins; up to where line ends have been looked for
-        for one in self.outside_code(edits):
-            line = self.text.rfind("\n", position, one.start) + 1 or line
-            position = one.start
-            if not self.text.startswith(INDENTS, line):
-                yield one
-
-    def _real(self, edits: Iterator[Edit]) -> Iterator[Edit]:
-        return (one for one in edits if self.text[one.start : one.end] != one.replacement)
-
-    def _fenced(self) -> list[tuple[int, int]]:
-        return fenced_blocks(self.text) if "```" in self.text or "~~~" in self.text else []
-
-    def _elements(self) -> list[tuple[int, int]]:
-        return [(start, end) for tag, start, end in self.spans if tag in VERBATIM_TAGS]
-
-
-def _outside(edits: Iterator[Edit], regions: Callable[[], list[tuple[int, int]]]) -> Iterator[Edit]:
-    """Edits that overlap none of the regions, which are sorted by start and may lie in one another; regions are asked for when needed."""
-    first = next(edits, None)
-    if first is None:
-        return
-    found = regions()
-    starts = [start for start, _ in found]
-    reach = list(accumulate((end for _, end in found), max))  # how far the first k + 1 regions reach
-    for one in chain((first,), edits):
-        before = bisect_left(starts, one.end)  # regions that start before the edit's end
-        if not before or reach[before - 1] <= one.start:
-            yield one
-
-
-def _line_ends(document: Document, found: int) -> Iterator[Edit]:
-    if found & LINE_END:
-        for match in re.finditer(f"\r\n|[{LINE_ENDS}]", document.text):
-            yield Edit(match.start(), match.end(), "\n")
-
-
-def _invisible(document: Document, found: int) -> Iterator[Edit]:
-    if not found & INVISIBLE:
-        return
-    text = document.text
-    for run in re.finditer(f"[{INVISIBLES}]+", text):
-        before = text[run.start() - 1 : run.start()]
-        for position in range(*run.span()):
-            if _is_needed(text[position], before, text[position + 1 : position + 2]):
-                before = text[position]
-            else:
-                yield Edit(position, position + 1, "")
-
-
-def _is_needed(character: str, before: str, after: str) -> bool:
-    """Whether an invisible character means something between `before` (the last one kept) and `after`."""
-    if character == "\u200c":
-        return bool(JOINING.match(before) and JOINING.match(after))
-    if character == "\u200d":
-        emoji = (EMOJI.match(before) or before == "\ufe0f") and EMOJI.match(after)
-        return bool(JOINING.match(before) or emoji)
-    if "\ufe00" <= character <= "\ufe0f":  # digits, # and * take them in keycaps
-        return bool(HAN.match(before) or EMOJI.match(before) or JOINING.match(before) or (before in set("0123456789#*") and after == "\u20e3"))
-    if "\U000e0100" <= character <= "\U000e01ef":  # ideographic variation sequences
-        return bool(HAN.match(before))
-    if "\U000e0020" <= character <= "\U000e007f":  # flags of regions are a black flag and tags
-        return before == "\U0001f3f4" or "\U000e0020" <= before <= "\U000e007e"
-    return "\u180b" <= character <= "\u180f" and bool(MONGOLIAN.match(before))
-
-
-def _private_use(document: Document, found: int) -> Iterator[Edit]:
-    if found & PRIVATE_USE:
-        charset = "".join(f"{chr(first)}-{chr(last)}" for first, last in PRIVATE_RANGES)
-        for match in re.finditer(f"[{charset}]+", document.text):
-            yield Edit(match.start(), match.end(), "")
-
-
-def _meta_space(document: Document, found: int) -> Iterator[Edit]:
-    if found & META_SPACE:
-        for match in re.finditer(META_SPACES, document.text):
-            yield Edit(match.start(), match.end(), "_")
-
-
-def _half_width(document: Document, found: int) -> Iterator[Edit]:
-    if found & FULL_WIDTH:
-        matches = re.finditer(f"[{FULL_WIDTHS}]", document.text)
-        yield from document.outside_code(Edit(one.start(), one.end(), chr(ord(one[0]) - HALF_WIDTH_DISTANCE)) for one in matches)
-
-
-def _compose(document: Document, found: int) -> Iterator[Edit]:
-    # Half-width letters may have met a mark; the class of the mark is MAY_COMPOSE, so the raw text's classes suffice.
-    if found & MAY_COMPOSE and not unicodedata.is_normalized("NFC", document.text):
-        for start, end in _clusters(document.text):
-            composed = unicodedata.normalize("NFC", document.text[start:end])
-            if composed != document.text[start:end]:
-                yield Edit(start, end, composed)
-
-
-def _clusters(text: str) -> Iterator[tuple[int, int]]:
-    """Stretches outside of which NFC changes nothing: each a starter and the marks behind it, or what may change by itself."""
-    may_compose = np.flatnonzero(_class_table().take(code_points(text)) & MAY_COMPOSE).tolist()
-    start, end = 0, 0
-    for position in may_compose:
-        if _joins_backwards(text[position]):
-            if position != end:
-                yield start, end
-                start = max(0, position - 1)
-        else:
-            yield start, end
-            start = position
-        end = position + 1
-    yield start, end
-
-
-def _joins_backwards(character: str) -> bool:
-    """Whether NFC may join a character to the one before it: marks, and vowels and finals of Hangul (all second halves of Unicode 14)."""
-    return unicodedata.category(character)[0] == "M" or "\u1160" <= character <= "\u11ff"
-
-
-def _blanks(document: Document, found: int) -> Iterator[Edit]:
-    text = document.text
-    if document.form not in PROSE_FORMS or not (found & EXOTIC_BLANK or "  " in text or "\t" in text):
-        return iter(())
-    return document.outside_indented(_exotic_runs(text) if found & EXOTIC_BLANK else _plain_runs(text))
-
-
-def _exotic_runs(text: str) -> Iterator[Edit]:
-    return (Edit(one.start(), one.end(), _one_blank(one)) for one in BLANK_RUNS.finditer(text))
-
-
-def _plain_runs(text: str) -> Iterator[Edit]:
-    """Runs of blanks and tabs inside lines; those at a line's start are indentation, which stays."""
-    for run in (BLANKS_AND_TABS if "\t" in text else TWO_BLANKS).finditer(text):
-        start, end = run.span()
-        if start and text[start - 1] != "\n":
-            yield Edit(start, end, "\t" if "\t" in run[0] else " ")
-
-
-def _one_blank(run: re.Match[str]) -> str:
-    """What a run of blanks becomes. At a line's start indentation stays, but the ideographic one, which is mere layout; inside a line one
-    blank, or a tab where there was one (cells of a row)."""
-    blanks = run[0]
-    if run.start() == 0 or run.string[run.start() - 1] == "\n":
-        if "\u3000" in blanks:
-            return ""
-        return blanks if blanks.isascii() else re.sub(f"[{EXOTIC_BLANKS}]", " ", blanks)
-    return "\t" if "\t" in blanks else " "
-
-
-def _trailing(document: Document, found: int) -> Iterator[Edit]:
-    if " \n" in document.text or "\t\n" in document.text or document.text[-1:] in (" ", "\t"):
-        return document.outside_elements(_line_tails(document.text))
-    return iter(())
-
-
-def _line_tails(text: str) -> Iterator[Edit]:
-    end = -1
-    for line in text.split("\n"):
-        end += 1 + len(line)
-        if line[-1:] in (" ", "\t"):
-            yield Edit(end - len(line) + len(line.rstrip(" \t")), end, "")
-
-
-def _blank_lines(document: Document, found: int) -> Iterator[Edit]:
-    text = document.text
-    edges = [Edit(0, head.end(), "")] if (head := re.match(r"(?:[ \t]*+\n)+", text)) else []
-    body_end = len(text.rstrip("\n"))
-    inner = re.finditer(r"\n{4,}", text) if "\n\n\n\n" in text else ()
-    edges += [Edit(*run.span(), "\n\n\n") for run in inner if (head is None or run.start() >= head.end()) and run.end() <= body_end]
-    if body_end < len(text) and (head is None or head.end() < len(text)):
-        edges.append(Edit(body_end, len(text), ""))
-    return document.outside_elements(iter(edges))
-
-
-# In this order: a selector has a use behind U+2581 but not behind its stand-in, what is removed may leave neighbours that compose, half-width
-# letters may meet a mark, emptied lines are blank lines.
-STEPS: Mapping[str, Callable[[Document, int], Iterator[Edit]]] = {
-    "line_ends": _line_ends, "meta_space": _meta_space, "invisible": _invisible, "private_use": _private_use, "half_width": _half_width,
-    "compose": _compose, "blanks": _blanks, "trailing": _trailing, "blank_lines": _blank_lines,
-}  # fmt: skip
+    def result(self) -> Normalized:
+        text, spans, _ = self.document
+        counts = {name: self.counts[name] for name in NAMES if name in self.counts} if self.counts else {}
+        if not self.removed:
+            return Normalized(text, spans, counts)
+        where = places(spans, [f"{LINE}{number}" for number in range(len(self.removed))], len(text))
+        removed = (Removed(*line, place) for line, place in zip(self.removed, where, strict=True))
+        return Normalized(text, tuple(span for span in spans if not span.tag.startswith(MARK + LINE)), counts, tuple(removed))

@@ -8,19 +8,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from mspt.core.text.form import HEAD_CHARACTERS
+from mspt.core.text.normal.document import Document
 from mspt.core.text.normal.running_lines import running_lines
 from mspt.core.text.normal.settling import settled
 from mspt.core.text.normal.verbatim import verbatim
 from mspt.core.text.script import code_points
 from mspt.core.text.spans import Edit
-
-if TYPE_CHECKING:
-    from mspt.core.text.normal.normalize import Document
 
 Profile = Literal["", "pdf-text", "ocr"]
 

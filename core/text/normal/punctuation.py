@@ -10,17 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache, partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mspt.core.text.normal.document import Document
 from mspt.core.text.normal.settling import settled
 from mspt.core.text.normal.verbatim import verbatim
 from mspt.core.text.script import code_points
 from mspt.core.text.spans import Edit, edit
-
-if TYPE_CHECKING:
-    from mspt.core.text.normal.normalize import Document
 
 SIGNS = ",.!?:;("  # every change needs one of them
 FULL_WIDTH = str.maketrans(",.!?:;", "，。！？：；")

@@ -12,14 +12,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from mspt.core.text.normal.document import Document
 from mspt.core.text.normal.settling import settled
 from mspt.core.text.rules.line_rules import Cut
 from mspt.core.text.spans import Edit
-
-if TYPE_CHECKING:
-    from mspt.core.text.normal.normalize import Document
 
 MAX_HEAD = 100  # characters of a line that may be a head or foot
 EDGE_LINES = 3  # at the top of a page that may be its head, and as many at its bottom
@@ -69,6 +67,18 @@ def running_lines(text: str) -> list[Cut]:
 def drop_running_lines(document: Document, found: int) -> Iterator[Edit]:
     """Heads, feet and page numbers removed, with the blank lines and form feeds around them where a sentence goes on. `found` is not asked."""
     yield from settled(document, _edits)
+
+
+def left_out(text: str, edits: list[Edit]) -> list[tuple[str, str, int]]:
+    """Of the lines that `edits` (of drop_running_lines) remove from `text`: rule, words, and where in the new text they would stand."""
+    found, growth, behind = [], 0, iter(edits)
+    one = next(behind)
+    for cut in running_lines(text):
+        while cut.start >= one.end:
+            growth += len(one.replacement) - (one.end - one.start)
+            one = next(behind)
+        found.append((cut.rule, text[cut.start : cut.end], one.end + growth + len(one.replacement) - (one.end - one.start)))
+    return found
 
 
 def _edits(document: Document) -> list[Edit]:

@@ -17,7 +17,7 @@ import opencc
 
 from mspt.core.text.form import fenced_blocks
 from mspt.core.text.language.identify import identify
-from mspt.core.text.normal.normalize import VERBATIM_TAGS
+from mspt.core.text.normal.document import VERBATIM_TAGS
 from mspt.core.text.script import chinese_script, code_points, script_evidence
 from mspt.core.text.spans import Edit, Span, edit
 

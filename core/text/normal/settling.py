@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from mspt.core.text.normal.document import Document
 from mspt.core.text.spans import Edit, edit
-
-if TYPE_CHECKING:
-    from mspt.core.text.normal.normalize import Document
 
 
 def settled(document: Document, find: Callable[[Document], list[Edit]]) -> list[Edit]:

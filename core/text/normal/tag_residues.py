@@ -9,15 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import islice
+from typing import NamedTuple
 
+from mspt.core.text.normal.document import Document
 from mspt.core.text.normal.escapes import FORMS
 from mspt.core.text.normal.verbatim import Regions, verbatim
-from mspt.core.text.normal.web_escapes import is_plain
+from mspt.core.text.normal.web_escapes import is_marked_down, is_plain
 from mspt.core.text.spans import Edit
-
-if TYPE_CHECKING:
-    from mspt.core.text.normal.normalize import Document
 
 MIN_TAGS = 2  # a pair, or two line breaks: each chapter of zh_novels has one pair of <strong>
 MAX_OTHER = 0.1  # tags that are named, do not pair or are no tags of HTML, for each that is a residue
@@ -29,6 +28,7 @@ INLINE = frozenset(
 )
 EMPTY = frozenset({"img", "wbr"})
 BREAKS = frozenset({"blockquote", "br", "center", "dd", "div", "dl", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "section", "ul"})
+NAMES = re.compile(r"</?([A-Za-z]{1,10}[1-6]?)[\s/>]")
 NAMED_BEFORE = re.compile(r"[^\S\n]|[\"'“‘「『`(（\[,，、:：/]")
 NAMED_AFTER = re.compile(r"[^\S\n]|[\"'”’」』`)）\].,，。;；:：、/]")
 
@@ -52,7 +52,7 @@ class Tag(NamedTuple):
 def html_tags(document: Document, found: int) -> Iterator[Edit]:
     """Tags of HTML removed; those that break lines leave a line end. Idempotent. `found` is not asked."""
     text = document.text
-    if text.count("<") < MIN_TAGS or ">" not in text or document.form not in FORMS:
+    if document.form not in FORMS or text.count("<") < MIN_TAGS or not _has_tags(text):
         return
     tags, others = _html(text, verbatim(document, addresses=False, indented=True))
     residues = [tag for tag in tags if not _is_alone(text, tag)]
@@ -65,10 +65,19 @@ def html_tags(document: Document, found: int) -> Iterator[Edit]:
         yield from (Edit(tag.start, tag.end, "\n" if tag.name in BREAKS and not _is_at_border(text, tag) else "") for tag in tags)
 
 
+def _has_tags(text: str) -> bool:
+    known = (None for match in NAMES.finditer(text) if _is_tag(match[1].lower()))
+    return ">" in text and sum(1 for _ in islice(known, MIN_TAGS)) == MIN_TAGS
+
+
+def _is_tag(name: str) -> bool:
+    return name in INLINE or name in EMPTY or name in BREAKS
+
+
 def bbcode(document: Document, found: int) -> Iterator[Edit]:
     """Pairs of BBCode removed: [b]bold[/b], [url=http://a.b]text[/url]; of pictures what is between them too. Idempotent. `found` is not asked."""
     text = document.text
-    if "[/" not in text or document.form not in FORMS:
+    if document.form not in FORMS or "[/" not in text or not BBCODE.search(text) or is_marked_down(text):
         return
     pairs, others = _pairs(text, verbatim(document, addresses=False, indented=True))
     if 2 * len(pairs) >= MIN_TAGS and others <= MAX_OTHER * 2 * len(pairs) and is_plain(text):
@@ -91,7 +100,7 @@ def _html(text: str, regions: Regions) -> tuple[list[Tag], int]:
             continue
         name, is_inside = match["name"].lower(), opened >= 0 and ">" not in (between := text[opened : match.start()]) and "\n" not in between
         opened = -1
-        if not is_inside and (name in INLINE or name in EMPTY or name in BREAKS):
+        if not is_inside and _is_tag(name):
             tags.append(Tag(name, match["close"] == "/", *match.span()))
         elif name not in ("sub", "sup"):  # 10<sup>5</sup> without them is another number
             others += 1

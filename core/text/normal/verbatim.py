@@ -5,14 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from functools import lru_cache
 
-from mspt.core.text.form import fenced_blocks
+from mspt.core.text.normal.document import VERBATIM_TAGS, Document, fences
 
-if TYPE_CHECKING:
-    from mspt.core.text.normal.normalize import Document
-
-VERBATIM_TAGS = frozenset({"pre", "code"})
 MAX_INLINE_CODE = 200  # characters between backticks, as in scan.py
 INLINE_CODE = re.compile(r"`(?<!``)(`{0,2}+)(?!`)[^`\n]{1,200}`\1(?!`)")
 INDENTED = re.compile(r"\n(?: {4}|\t)[^\n]*")
@@ -44,23 +40,31 @@ class Regions:
         return before > 0 and self.ends[before - 1] > start
 
 
+@lru_cache(maxsize=8)  # several steps ask for the same document
 def verbatim(document: Document, *, addresses: bool = True, indented: bool = False) -> Regions:
     """What of a document is code or a path of Windows; and addresses; and, where `indented`, lines indented by four blanks or a tab, which may be code."""
     text = document.text
     if document.form == "code":
         return Regions([(0, len(text))])
-    found = [(start, end) for tag, start, end in document.spans if tag in VERBATIM_TAGS]
-    if "`" in text or "~~~" in text:
-        found += fenced_blocks(text)
-        found += (match.span() for match in INLINE_CODE.finditer(text))
+    found = list(_code(document))
     if indented and ("    " in text or "\t" in text):
         found += (match.span() for match in INDENTED.finditer(text))
         if text.startswith(("    ", "\t")):
             found.append((0, len(text.partition("\n")[0])))
-    found += _paths(text)
     if addresses:
         found += _addresses(text)
     return Regions(found)
+
+
+@lru_cache(maxsize=2)
+def _code(document: Document) -> list[tuple[int, int]]:
+    text = document.text
+    found = [(start, end) for tag, start, end in document.spans if tag in VERBATIM_TAGS]
+    found += fences(text)
+    if "`" in text:
+        found += (match.span() for match in INLINE_CODE.finditer(text))
+    found += _paths(text)
+    return found
 
 
 def _addresses(text: str) -> Iterator[tuple[int, int]]:

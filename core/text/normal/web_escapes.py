@@ -8,18 +8,16 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from html.entities import html5
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from mspt.core.text.form import HEAD_CHARACTERS
 from mspt.core.text.markdown import is_markdown
-from mspt.core.text.normal.escapes import ABOUT, FORMS, MAIN_SHARE, MANY_ESCAPES, MAX_BARE, SOLE_SHARE, UNSAFE, bare
+from mspt.core.text.normal.document import Document
+from mspt.core.text.normal.escapes import FORMS, MAIN_SHARE, MANY_ESCAPES, MAX_BARE, SOLE_SHARE, UNSAFE, bare, is_about_escapes
 from mspt.core.text.normal.verbatim import Regions, verbatim
 from mspt.core.text.spans import Edit
-
-if TYPE_CHECKING:
-    from mspt.core.text.normal.normalize import Document
 
 MIN_ESCAPES = 3
 MAX_NAMED = 0.2  # of the entities that stand between quotes or brackets, as one does that is named
@@ -43,8 +41,11 @@ def entities(document: Document, found: int) -> Iterator[Edit]:
     text = document.text
     if text.count("&") < MIN_ESCAPES or document.form not in FORMS:
         return
+    anywhere = [Edit(*match.span(), written) for match in ENTITY.finditer(text) if (written := _entity(match))]
+    if len(anywhere) < MIN_ESCAPES or is_marked_down(text):
+        return
     regions = verbatim(document)
-    known = [Edit(*match.span(), written) for match in _outside(ENTITY, text, regions) if (written := _entity(match))]
+    known = [one for one in anywhere if not regions.touch(one.start, one.end)]
     others = sum(1 for _ in _outside(re.compile("&"), text, regions)) - len(known)
     edits = [one for one in known if text[one.start : one.end] != one.replacement]
     named = sum(1 for one in edits if NAMED_BEFORE.match(text, max(0, one.start - 1)) and NAMED_AFTER.match(text, one.end))
@@ -56,7 +57,7 @@ def entities(document: Document, found: int) -> Iterator[Edit]:
 def percents(document: Document, found: int) -> Iterator[Edit]:
     """Percent-encoded UTF-8 in prose undone; what looks like a part of an address stays. Idempotent. `found` is not asked."""
     text = document.text
-    if text.count("%") < 2 * MIN_ESCAPES or document.form not in FORMS:
+    if text.count("%") < 2 * MIN_ESCAPES or document.form not in FORMS or not _may_be_encoded(text):
         return
     regions = verbatim(document)
     runs = [match.span() for match in _outside(PERCENTS, text, regions)]
@@ -68,13 +69,25 @@ def percents(document: Document, found: int) -> Iterator[Edit]:
     is_habit = sum(not one.replacement.isascii() for one in edits) >= MIN_ESCAPES or (edits and share >= SOLE_SHARE)
     is_instead = others <= MAX_OTHER * escaped and bare(text, characters) <= MAX_BARE * len(characters)
     is_main = share >= SOLE_SHARE or (share >= MAIN_SHARE and len(characters) >= MANY_ESCAPES)
-    if is_habit and is_instead and (is_main or not ABOUT.search(text)):
+    if is_habit and is_instead and (is_main or not is_about_escapes(text)):
         yield from edits
+
+
+def _may_be_encoded(text: str) -> bool:
+    """Whether there are runs enough outside addresses, or hardly anything else."""
+    runs = [match.span() for match in PERCENTS.finditer(text)]
+    loose = sum(1 for start, end in runs if not _is_address(text, start, end) and not _octets(text[start:end]).isascii())
+    return loose >= MIN_ESCAPES or sum(end - start for start, end in runs) >= SOLE_SHARE * len(text)
 
 
 def is_plain(text: str) -> bool:
     """Whether prose is plain text, in which entities and tags have no meaning: no Markdown, and nothing about HTML and its kin."""
-    return not is_markdown(text[:HEAD_CHARACTERS].encode("utf-8", "replace")) and not ABOUT.search(text)
+    return not is_marked_down(text) and not is_about_escapes(text)
+
+
+@lru_cache(maxsize=2)  # several steps ask
+def is_marked_down(text: str) -> bool:
+    return is_markdown(text[:HEAD_CHARACTERS].encode("utf-8", "replace"))
 
 
 def _outside(pattern: re.Pattern[str], text: str, regions: Regions) -> Iterator[re.Match[str]]:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from mspt.core.errors import MsptError
+from mspt.core.text.normal.pdf_text import MIN_ONE_CHARACTER, one_character_lines
 from mspt.core.text.rules import code_rules, measures
 from mspt.core.text.rules.measures import NOWHERE, Place, Sample
 
@@ -88,6 +89,10 @@ class Rule:
     show: Callable[[Sample], Place] = lambda _: NOWHERE
 
 
+def _one_character_lines(sample: Sample) -> float:
+    return one_character_lines(sample.text)
+
+
 # Sources. Gopher: Rae et al. 2021, table A1 and A.1.1. C4: Raffel et al. 2020, 2.2, and its code (tensorflow_datasets, c4_utils). FineWeb: Penedo et al. 2024,
 # 3.6. FineWeb-2: Penedo et al. 2025, configs/cmn_Hani.yml of huggingface/fineweb-2, whose words are jieba's. Codex: Chen et al. 2021, 3.1. StarCoder2: Lozhkov
 # et al. 2024. They stand in the strict column. The default column has them where they cost at most 1 % of every sound set of ../shared/data (zh_novels,
@@ -106,6 +111,7 @@ RULES: tuple[Rule, ...] = (
     Rule("digits", "max", WRITTEN, measures.digits, prose(0.35), prose(0.25), "measured: at most .32; strict: .223 in 99 % of zh_wiki_hans"),
     Rule("symbols", "max", WRITTEN, measures.symbols, prose(0.3), prose(0.15), "measured: at most .26; strict: .11 in 99 % of zh_techdocs"),
     Rule("few-letters", "min", WRITTEN, measures.letters, prose(0.4), prose(0.6), "measured: at least .41; Gopher: 80 % of the words hold a letter"),
+    Rule("one-character-lines", "max", WRITTEN, _one_character_lines, OFF, OFF, "vertical writing and specks; --profile ocr sets .3 (OF_OCR)"),
     # Prose: length, words, marks.
     Rule("few-words", "min", PROSE, measures.num_words, OFF, prose(50), "Gopher"),
     Rule("few-sentences", "min", PROSE, measures.num_sentences, OFF, prose(3), "C4"),
@@ -116,7 +122,7 @@ RULES: tuple[Rule, ...] = (
     # Prose: lines.
     Rule("few-sentence-ends", "min", PROSE, measures.sentence_ends, OFF, Limits(0.106, 0.12, 0.12), "FineWeb-2; FineWeb"),
     Rule("link-lines", "max", PROSE, measures.link_lines, prose(0.8), prose(0.5), "measured: .35 in 99 % of en_techdocs"),
-    Rule("short-lines", "max", PROSE, measures.short_lines, prose(0.92), prose(0.67), "FineWeb; measured: at most .913 in zh_techdocs"),
+    Rule("short-lines", "max", PROSE, measures.short_lines, prose(0.94), prose(0.67), "FineWeb; measured: at most .913 in zh_techdocs, .936 in a table"),
     Rule("lines-per-word", "max", PROSE, measures.lines_per_word, prose(0.9), Limits(0.178, 0.3, 0.3), "FineWeb-2; FineWeb; measured: at most .62"),
     Rule("bullets", "max", PROSE, measures.bullets, OFF, prose(0.9), "Gopher; references of functions are lists throughout"),
     Rule("ellipsis-lines", "max", PROSE, measures.ellipsis_lines, prose(0.3), prose(0.3), "Gopher"),
@@ -146,6 +152,7 @@ RULES: tuple[Rule, ...] = (
     Rule("few-alphanumerics", "min", CODE, code_rules.alphanumeric, code(0.25), code(0.25), "StarCoder2"),
 )
 # fmt: on
+OF_OCR: Mapping[str, float | None] = MappingProxyType({"one-character-lines": MIN_ONE_CHARACTER})  # limits of --profile ocr
 BY_NAME: Mapping[str, Rule] = MappingProxyType({rule.name: rule for rule in RULES})
 
 
@@ -202,9 +209,9 @@ def judge(
     private_use: how many private-use characters normalisation removed, which says that a font is missing; name: the file's path, for vendored code.
     """
     sample = Sample(text, form=form, private_use=private_use, name=name)
-    for rule, limit in _asked(profile, form, kind_of(sample, form, language)):
-        value = rule.measure(sample)
-        if value is not None and (value < limit if rule.bound == "min" else value > limit):
+    for measure, is_least, limit, rule in _asked(profile, form, kind_of(sample, form, language)):
+        value = measure(sample)
+        if value is not None and (value < limit if is_least else value > limit):
             return Verdict(False, rule.name, value, limit, *rule.show(sample))
     return KEEP
 
@@ -227,7 +234,7 @@ def kind_of(sample: Sample, form: str, language: str) -> Kind:
 
 
 @cache
-def _asked(profile: Profile, form: str, kind: Kind) -> tuple[tuple[Rule, float], ...]:
-    """The rules that judge such texts, with their limits."""
+def _asked(profile: Profile, form: str, kind: Kind) -> tuple[tuple[Callable[[Sample], float | None], bool, float, Rule], ...]:
+    """The rules that judge such texts: measure, whether the limit is the least value, limit, rule."""
     limits = ((rule, profile.limit(rule, kind)) for rule in RULES if form in rule.forms)
-    return tuple((rule, limit) for rule, limit in limits if limit is not None)
+    return tuple((rule.measure, rule.bound == "min", limit, rule) for rule, limit in limits if limit is not None)

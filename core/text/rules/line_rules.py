@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from mspt.core.text.rules.code_rules import licence_header
 from mspt.core.text.rules.measures import FILLER_WORDS, is_filler
+from mspt.core.text.rules.signs import Signs, find_signs
 
 MAX_NOTICE = 300  # characters of a line that can be a notice
 MAX_FOOTER = 120
@@ -61,24 +62,17 @@ FOOTER_ITEMS = (
     r"返回顶部|返回頂部|首页|首頁|登录|登入|注册|註冊|版权所有|版權所有",
 )
 FOOTER = re.compile(rf"(?:(?:{'|'.join(FOOTER_ITEMS)})[\s|｜/·•,，.。-]{{0,4}}){{2,12}}", re.IGNORECASE)
-FOOTER_SIGNS = (
-    "ICP",
-    "rivacy",
-    "RIVACY",
-    "erms",
-    "ontact",
-    "ONTACT",
-    "bout us",
-    "bout Us",
-    "我们",
-    "我們",
-    "条款",
-    "條款",
-    "版权所有",
-    "版權所有",
-    "登录",
-    "登入",
-)
+FOOTER_SIGNS = {  # by the name in signs.py
+    "ICP": ("ICP",),
+    "privacy": ("rivacy", "RIVACY"),
+    "terms": ("erms",),
+    "contact": ("ontact", "ONTACT"),
+    "about us": ("bout us", "bout Us"),
+    "我们": ("我们", "我們"),
+    "条款": ("条款", "條款"),
+    "版权所有": ("版权所有", "版權所有"),
+    "登录": ("登录", "登入"),
+}
 PROVINCES = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
 RECORD_NUMBER = re.compile(rf"[^。！？]{{0,60}}[{PROVINCES}][A-Z]{{0,2}}ICP[备证]\s?\d{{5,9}}号[^。！？]{{0,60}}")
 ADDRESS = re.compile(r"[ \t]*(?:[-*+•] +)?<?(?:[a-z]{2,10}://|www\.)[!-~]+>?[ \t]*", re.IGNORECASE)
@@ -93,7 +87,10 @@ def cut_lines(text: str, *, form: str = "prose") -> list[Cut]:
     if form == "code":
         header = licence_header(text)
         return [Cut(*header, "licence-header")] if header else []
-    return _in_order(text, _found(text)) if form == "prose" else []
+    if form != "prose":
+        return []
+    signs = find_signs(text)
+    return _in_order(text, _found(text, signs)) if signs.names or signs.longest_token > MAX_TOKEN else []
 
 
 def without_cuts(text: str, cuts: list[Cut]) -> str:
@@ -102,28 +99,36 @@ def without_cuts(text: str, cuts: list[Cut]) -> str:
     return "".join(text[start:end] for start, end in zip(borders[::2], borders[1::2], strict=True))
 
 
-def _found(text: str) -> Iterator[Cut]:
-    for start, end in _lines_with(text, ("avaScript", "avascript", "AVASCRIPT"), MAX_NOTICE):
-        if JAVASCRIPT.search(text[start:end]):
-            yield Cut(start, end, "javascript-required")
-    for start, end in _lines_with(text, ("ookie", "OOKIE"), MAX_NOTICE):
-        if COOKIES.search(text[start:end]) and not QUESTION.search(text[start:end]):
-            yield Cut(start, end, "cookie-notice")
-    for start, end in _lines_with(text, FILLER_WORDS):
-        if is_filler(text[start:end]):
-            yield Cut(start, end, "lorem-ipsum")
-    for start, end in _lines_with(text, ("](",)):
-        if BADGES.fullmatch(text, start, end) or LINK_ROW.fullmatch(text, start, end):
-            yield Cut(start, end, "links-only")
-    yield from _footers(text)
-    yield from _addresses(text)
-    yield from _long_tokens(text)
+def _found(text: str, signs: Signs) -> Iterator[Cut]:
+    names = signs.names
+    if "javascript" in names:
+        for start, end in _lines_with(text, ("avaScript", "avascript", "AVASCRIPT"), MAX_NOTICE):
+            if JAVASCRIPT.search(text[start:end]):
+                yield Cut(start, end, "javascript-required")
+    if "cookie" in names:
+        for start, end in _lines_with(text, ("ookie", "OOKIE"), MAX_NOTICE):
+            if COOKIES.search(text[start:end]) and not QUESTION.search(text[start:end]):
+                yield Cut(start, end, "cookie-notice")
+    if "ipsum" in names:
+        for start, end in _lines_with(text, FILLER_WORDS):
+            if is_filler(text[start:end]):
+                yield Cut(start, end, "lorem-ipsum")
+    if "link" in names:
+        for start, end in _lines_with(text, ("](",)):
+            if BADGES.fullmatch(text, start, end) or LINK_ROW.fullmatch(text, start, end):
+                yield Cut(start, end, "links-only")
+    if not names.isdisjoint(FOOTER_SIGNS):
+        yield from _footers(text, tuple(word for name, words in FOOTER_SIGNS.items() if name in names for word in words))
+    if "://" in names or "www." in names:
+        yield from _addresses(text)
+    if signs.longest_token > MAX_TOKEN:
+        yield from _long_tokens(text)
 
 
-def _footers(text: str) -> Iterator[Cut]:
+def _footers(text: str, signs: tuple[str, ...]) -> Iterator[Cut]:
     """Rows of a site's own links, and registration numbers, near both ends of a page."""
     for part in {(0, min(len(text), FOOTER_REACH)), (max(0, len(text) - FOOTER_REACH), len(text))}:
-        for start, end in _lines_with(text, FOOTER_SIGNS, MAX_FOOTER, *part):
+        for start, end in _lines_with(text, signs, MAX_FOOTER, *part):
             if FOOTER.fullmatch(text[start:end].strip(" \t|｜-·•")) or RECORD_NUMBER.fullmatch(text, start, end):
                 yield Cut(start, end, "footer")
 
@@ -160,10 +165,6 @@ def _run(lines: list[tuple[int, int]]) -> Iterator[Cut]:
 
 def _long_tokens(text: str) -> Iterator[Cut]:
     """Tokens of more than MAX_TOKEN characters that are no links: data that somebody pasted, images as base64."""
-    step = MAX_TOKEN // 2  # such a token fills at least one of the blocks
-    blocks = (text[start : start + step] for start in range(0, len(text), step))
-    if not any(len(block) == step and " " not in block and "\n" not in block for block in blocks):
-        return
     for match in TOKEN.finditer(text):
         if "://" not in match[0][:MAX_TOKEN] and len(text) - len(match[0]) >= MIN_REST and any(map(str.isalnum, match[0][:MAX_TOKEN])):
             yield Cut(*match.span(), "long-token")

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from mspt.core.text.form import fenced_blocks
 from mspt.core.text.rules.characters import BLANK, CHARACTER, CODE, DIGIT, HAN, HIDDEN, KANA, LINE_END, LINK, NUM_CLASSES, PRIVATE_USE, REPLACEMENT, SYMBOL
-from mspt.core.text.rules.repetition import REPEATED_WORDS, TOP_WORDS, NGrams, Repeats, n_grams, repeats
-from mspt.core.text.rules.scan import (
+from mspt.core.text.rules.counts import (
     ALL_WORDS,
     BULLET_LINES,
     ELLIPSES,
@@ -32,9 +31,10 @@ from mspt.core.text.rules.scan import (
     TOKEN_START,
     WORD_LETTERS,
     WORDS,
-    paragraphs,
-    scan,
 )
+from mspt.core.text.rules.repetition import REPEATED_WORDS, TOP_WORDS, NGrams, Repeats, n_grams, repeats
+from mspt.core.text.rules.scan import paragraphs, scan
+from mspt.core.text.rules.signs import find_signs
 
 LETTERS_PER_WORD = 5  # lid_udhr: 8,675 letters in 1,778 words of English
 HAN_PER_WORD = 1.5  # lid_udhr: 1,778 words in English, 2,675 Han characters in Chinese
@@ -54,6 +54,7 @@ class Place(NamedTuple):
 
 
 NOWHERE = Place()
+FEW = Repeats(0, 0, 0.0)  # of too few parts
 
 
 class Sample:
@@ -66,8 +67,7 @@ class Sample:
         has_fences = form == "prose" and ("```" in text or "~~~" in text)
         found = scan(text, fenced_blocks(text) if has_fences else (), inline_code=form == "prose")
         self.units, self.lines = found.units, found.lines
-        counts = [int(number) for number in found.counts.tolist()]
-        self.counts = counts
+        self.counts = counts = found.counts
         # All but blanks and hidden characters, and of these what is no link.
         self.characters = sum(counts[:NUM_CLASSES]) - counts[BLANK] - counts[LINE_END] - counts[HIDDEN]
         self.visible = self.characters - counts[LINK]
@@ -86,11 +86,12 @@ class Sample:
 
     @cached_property
     def repeated_lines(self) -> Repeats:
-        return repeats(self.lines.hashes, self.lines.bounds)
+        return repeats(self.lines.hashes, self.lines.bounds) if len(self.lines.hashes) >= MIN_PARTS else FEW
 
     @cached_property
     def repeated_paragraphs(self) -> Repeats:
-        return repeats(*paragraphs(self.lines))
+        numbers = self.lines.paragraphs
+        return repeats(*paragraphs(self.lines)) if len(numbers) and numbers[-1] >= MIN_PARTS - 1 else FEW
 
     @cached_property
     def n_grams(self) -> NGrams:
@@ -148,7 +149,7 @@ def show_token(sample: Sample) -> Place:
 
 def filler(sample: Sample) -> float:
     """The share of the characters in lines of "lorem ipsum"."""
-    if not any(word in sample.text for word in FILLER_WORDS):
+    if "ipsum" not in find_signs(sample.text).names or not any(word in sample.text for word in FILLER_WORDS):
         return 0.0
     return sum(end - start for start, end in _filler_lines(sample)) / max(1, len(sample.text.replace("\n", "")))
 

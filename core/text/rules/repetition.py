@@ -24,6 +24,7 @@ CHARACTERS = (3 * WORDS + 1) // 2
 
 _BASE = np.uint64(0x9E3779B97F4A7C15)  # of the polynomial hash: odd, from the golden ratio (Knuth, TAOCP 3, 6.4)
 _ONE = np.uint64(1)
+FILTER_SLOTS = 8  # for each n-gram: one in nine that occurs once is kept
 
 
 class Repeats(NamedTuple):
@@ -55,9 +56,10 @@ def repeats(hashes: NDArray[np.uint64], bounds: NDArray[np.int32]) -> Repeats:
 
 def n_grams(units: Units) -> NGrams:
     """What repeats among the n-grams of units."""
-    covered, places = np.zeros(len(WORDS), np.int64), np.zeros((len(WORDS), 2), np.int64)
-    total = max(1, _n_grams(units.hashes, units.is_character, units.bounds, WORDS, CHARACTERS, len(TOP_WORDS), covered, places))
-    return NGrams([number / total for number in covered.tolist()], places.tolist())
+    found = np.zeros((len(WORDS), 3), np.int64)
+    total = max(1, _n_grams(units.hashes, units.is_character, units.bounds, found))
+    numbers = found.tolist()
+    return NGrams([row[0] / total for row in numbers], [(row[1], row[2]) for row in numbers])
 
 
 @kernel
@@ -113,24 +115,23 @@ def _n_grams(
     hashes: NDArray[np.uint64],
     is_character: NDArray[np.bool_],
     bounds: NDArray[np.int32],
-    words: NDArray[np.int64],
-    characters: NDArray[np.int64],
-    num_top: int,
-    covered: NDArray[np.int64],
-    places: NDArray[np.int64],
+    found: NDArray[np.int64],
 ) -> int:
-    """Fill `covered` (characters) and `places` (units), by n; the characters of all units.
+    """Fill `found`, by n: characters that are covered, and a place, [start, end) in units; the characters of all units.
 
     An n-gram repeats only where the shorter one with which it starts does: each n asks only the places that the n before it left.
     """
     n = len(hashes)
+    words, characters, num_top = WORDS, CHARACTERS, len(TOP_WORDS)
+    covered, places = found[:, 0], found[:, 1:]
     prefixes = np.zeros(n + 1, np.uint64)  # polynomial hashes of the first i units: any window takes one multiplication (Karp and Rabin 1987)
     ends = np.zeros(n + 1, np.int64)  # characters of the first i units
     for i in range(n):
         prefixes[i + 1] = prefixes[i] * _BASE + hashes[i]
         ends[i + 1] = ends[i] + bounds[i, 1] - bounds[i, 0]
-    starts, slots = np.arange(n).astype(np.int32), np.empty(n, np.int32)
-    num_left = n
+    starts = _may_repeat(prefixes, is_character, words[0], characters[0])
+    num_left = len(starts)
+    slots = np.empty(num_left, np.int32)
     for level in range(len(words)):
         # Of each n-gram its key, and where it first occurs or, when it repeats, -1 less its row of `known`: the end of its last place, its characters.
         keys = np.zeros((_slots(num_left), 1), np.int64)
@@ -175,6 +176,32 @@ def _n_grams(
         if num_left == 0:
             break
     return int(ends[n])
+
+
+@kernel
+def _may_repeat(prefixes: NDArray[np.uint64], is_character: NDArray[np.bool_], num_words: int, num_characters: int) -> NDArray[np.int32]:
+    """Where n-grams start that may occur twice: those whose hash falls where another one's does, in a table that is small enough for the nearest cache."""
+    n = len(is_character)
+    starts, places = np.empty(n, np.int32), np.empty(n, np.uint32)
+    bits = 10
+    while (1 << bits) < FILTER_SLOTS * n:
+        bits += 1
+    seen, shift = np.zeros(1 << bits, np.uint8), np.uint64(64 - bits)
+    word_power, character_power = _power(num_words), _power(num_characters)
+    num = 0
+    for start in range(n):
+        length, power = (num_characters, character_power) if is_character[start] else (num_words, word_power)
+        if start + length > n:
+            continue
+        place = (prefixes[start + length] - prefixes[start] * power) >> shift  # sums of hashes: their upper bits are as good as any
+        starts[num], places[num] = start, place
+        seen[place] = min(2, seen[place] + 1)
+        num += 1
+    kept = 0
+    for k in range(num):
+        starts[kept] = starts[k]
+        kept += seen[places[k]] > 1
+    return starts[:kept]
 
 
 @kernel

@@ -258,7 +258,7 @@ def test_damaged_pages_never_raise_and_read_alike_each_time() -> None:
 @pytest.fixture(scope="module")
 def bench() -> ModuleType:
     """bench/web_pages.py: the measures and the detector of residue."""
-    spec = importlib.util.spec_from_file_location("bench_html", ROOT / "bench" / "html.py")
+    spec = importlib.util.spec_from_file_location("bench_html", ROOT / "bench" / "web_pages.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -297,3 +297,16 @@ def test_a_book_against_its_text_edition(bench: ModuleType, shared: Path, langua
     found = [float(part) for part in bench.book(shared / "data", language, texts).split()[1::2]]
     assert found[0] > precision
     assert found[1] >= 0.99 * recall
+
+
+@pytest.mark.parametrize("attribute", ['a{}="v{}"', "a{}='v {}'", "a{}", " a{} = {} "])
+def test_an_element_with_a_million_attributes_costs_only_them(attribute):
+    attributes = " ".join(attribute.format(i, i) for i in range(200_000))
+    page = extract(f"<p>前</p><div {attributes}>中</div><p>后</p>", mode="page")
+    assert (page.text.split(), "attributes" in page.problem) == (["前", "中", "后"], True)
+
+
+def test_one_attribute_may_be_as_long_as_it_likes():
+    words = "word &quot;and&quot; " * 10_000
+    page = extract(f"<p>前</p><div data-page='{words}'><img src='data:image/png;base64,{'QUJD' * 30_000}'>中</div>", mode="page")
+    assert (page.text.split(), page.problem) == (["前", "中"], "")

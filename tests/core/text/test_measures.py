@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from mspt.core.text.rules import counts as counting
 from mspt.core.text.rules import scan as scanning
 from mspt.core.text.rules.characters import (
     BLANK,
@@ -164,7 +165,10 @@ def is_plain(line: str, word: re.Match[str]) -> bool:
 
 
 def count_line(found: Slow, line: str, kinds: Sequence[str], function_words: int) -> None:
-    body = line.rstrip("".join(CLOSERS))
+    end = len(line)
+    while end and (line[end - 1] in CLOSERS or kinds[end - 1] == " "):
+        end -= 1
+    body = line[:end]
     ends = body[-1:] in SENTENCE_ENDS if body else False
     width = sum({"H": 3, "K": 3, " ": 0, "x": 0}.get(kind, 1) for kind in kinds)
     found.counts["ended"] += bool(ends)
@@ -225,10 +229,10 @@ def test_the_scan_finds_what_a_slow_one_finds(text: str) -> None:
     assert [bool(is_character) for is_character in found.units.is_character] == [is_character for _, is_character in slow.units]
     words = [text[start:end] for start, end in found.units.bounds]
     assert [re.sub("[A-Z]", lambda letter: letter[0].lower(), word) for word in words] == [word for word, _ in slow.units]
-    names = (scanning.ALL_WORDS, scanning.WORDS, scanning.STOP_WORDS, scanning.STOP_CHARACTERS)
+    names = (counting.ALL_WORDS, counting.WORDS, counting.STOP_WORDS, counting.STOP_CHARACTERS)
     assert [int(counts[name]) for name in names] == [slow.counts[name] for name in ("words", "plain words", "stop words", "stop characters")]
-    assert int(counts[scanning.SENTENCES]) == slow.counts["sentences"]
-    assert int(counts[scanning.TOKEN_END] - counts[scanning.TOKEN_START]) == slow.token
+    assert int(counts[counting.SENTENCES]) == slow.counts["sentences"]
+    assert int(counts[counting.TOKEN_END] - counts[counting.TOKEN_START]) == slow.token
 
 
 @settings(max_examples=250, deadline=None)
@@ -237,7 +241,7 @@ def test_the_scan_finds_what_a_slow_one_finds(text: str) -> None:
 def test_lines_and_paragraphs_are_those_of_a_slow_reading(text: str) -> None:
     found, slow = scan(text), slow_scan(text)
     assert [text[start:end] for start, end in found.lines.bounds] == slow.lines
-    names = (scanning.LINES, scanning.ENDED_LINES, scanning.ELLIPSIS_LINES, scanning.BULLET_LINES, scanning.SHORT_LINES)
+    names = (counting.LINES, counting.ENDED_LINES, counting.ELLIPSIS_LINES, counting.BULLET_LINES, counting.SHORT_LINES)
     assert [int(found.counts[name]) for name in names] == [len(slow.lines), *(slow.counts[name] for name in ("ended", "ellipsis", "bullet", "short"))]
     lines = repeats(found.lines.hashes, found.lines.bounds)
     assert (lines.repeated, lines.character_share) == pytest.approx(slow_repeats(slow.lines, list(map(len, slow.lines))))
@@ -276,9 +280,9 @@ def test_longer_texts_are_counted_whole_and_listed_in_part(monkeypatch: pytest.M
     monkeypatch.setattr(scanning, "MAX_PARTS", 3)
     found = scan("one two three four\n五六七八\nnine\nten\nten\n")
     assert (len(found.units.hashes), len(found.lines.hashes)) == (3, 3)
-    assert (found.counts[scanning.ALL_WORDS], found.counts[HAN], found.counts[scanning.LINES], found.counts[LATIN]) == (7, 4, 5, 25)
+    assert (found.counts[counting.ALL_WORDS], found.counts[HAN], found.counts[counting.LINES], found.counts[LATIN]) == (7, 4, 5, 25)
 
 
 def test_classes_do_not_overlap_and_cover_every_character() -> None:
     text = "".join(chr(code) for code in range(0x3000) if not 0xD800 <= code < 0xE000)
-    assert int(scan(text, inline_code=False).counts[:NUM_CLASSES].sum()) == len(text)
+    assert sum(scan(text, inline_code=False).counts[:NUM_CLASSES]) == len(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import textwrap
 import unicodedata
 from pathlib import Path
 
@@ -22,6 +23,15 @@ TRICKY = (
 )
 
 
+SENTENCE = "the boats lay close together under a grey sky that promised rain before noon to anybody who looked up"
+WORDS = SENTENCE.split()
+WRAPPED = textwrap.fill(
+    "The harbour was quiet that morning, and the boats lay close together under a grey sky that promised rain before noon to anybody who looked up; nobody had "
+    "slept much, and the keeper of the light went down the stairs, counted the lamps twice, wrote the number into his book, and sat by the window",
+    48,
+)
+
+
 @pytest.mark.parametrize(
     ("raw", "expected", "counts"),
     [
@@ -37,6 +47,12 @@ TRICKY = (
         ("cell\tcell \t cell", "cell\tcell\tcell", {"blanks": 2}),
         ("end \nof\t\nline ", "end\nof\nline", {"trailing": 3}),
         ("\n\na\n\n\n\n\nb\n\n", "a\n\n\nb", {"blank_lines": 6}),
+        (r"春天来了。\n花都开了。\n孩子们很高兴。\n老人在喝茶。", "春天来了。\n花都开了。\n孩子们很高兴。\n老人在喝茶。", {"escapes": 3}),
+        ("%E6%98%A5 %E5%A4%A9 %E6%9D%A5 %E4%BA%86", "春 天 来 了", {"percents": 32}),
+        ("AT&amp;T, R&amp;D &amp; Q&amp;A&nbsp;online", "AT&T, R&D & Q&A online", {"entities": 21, "blanks": 1}),
+        ("<strong>第一回</strong>话说天下大势<br/>分久必合", "第一回话说天下大势\n分久必合", {"tags": 21}),
+        ("[b]第一回[/b]话说[url=http://a.cn]天下[/url]大势", "第一回话说天下大势", {"bbcode": 30}),
+        (WRAPPED, WRAPPED.replace("\n", " "), {"wrapped_lines": 6}),
     ],
 )
 def test_each_switch_changes_its_own(raw: str, expected: str, counts: dict[str, int]) -> None:
@@ -61,7 +77,7 @@ def test_each_switch_changes_its_own(raw: str, expected: str, counts: dict[str, 
     ],
 )
 def test_sound_text_is_not_touched(text: str) -> None:
-    assert normalize(text) == (text, (), {})
+    assert normalize(text) == (text, (), {}, ())
 
 
 @pytest.mark.parametrize("text", ["a\u200db", "漢\u200c字", "x\ufe0fy", "a\U000e0041\U000e0042", "A\U000e0100"])
@@ -92,16 +108,111 @@ def test_spans_follow_their_text() -> None:
     assert [(span.tag, found.text[span.start : span.end]) for span in found.spans] == [("h1", "标题"), ("p", "ABC 正文。")]
 
 
+@pytest.mark.parametrize(
+    ("switch", "raw", "expected", "count"),
+    [
+        ("punctuation", "你好,世界!他说(笑):走.", "你好，世界！他说（笑）：走。", 6),
+        ("cut_words", "a harbour of impor-\ntance to us", "a harbour of importance\nto us", 2),
+        ("ligatures", "eﬃcient ﬂow", "efficient flow", 2),
+        ("han_blanks", "春 天 来 了 ， 花 都 开 了", "春天来了，花都开了", 8),
+    ],
+)
+def test_what_must_be_asked_for(switch: str, raw: str, expected: str, count: int) -> None:
+    assert normalize(raw).text == raw
+    found = normalize(raw, switches=Switches(**{switch: True}))
+    assert (found.text, dict(found.counts), found.removed) == (expected, {switch: count}, ())
+
+
+def test_who_asks_for_pages_gets_their_steps() -> None:
+    def changes(switches: Switches) -> set[str]:
+        return {name for name in Switches.__dataclass_fields__ if getattr(switches, name) != getattr(Switches(), name)}
+
+    assert changes(Switches.chosen()) == set()
+    assert changes(Switches.chosen(("blanks", "ligatures"), ("pdf-text",))) == {"running_lines", "cut_words", "han_blanks", "blanks"}
+    assert changes(Switches.chosen((), ("ocr",), unify=True)) == {"running_lines", "cut_words", "han_blanks", "punctuation"}
+
+
+def test_running_lines_are_given_back_with_their_places() -> None:
+    pages = [f"THE LIGHTHOUSE\n\n{' '.join(WORDS[page:])}\n\n- {page} -" for page in range(1, 5)]
+    found = normalize("\n\f".join(pages), switches=Switches(running_lines=True))
+    assert found.text == "\n".join(" ".join(WORDS[page:]) for page in range(1, 5))
+    assert [(rule, words) for rule, words, _ in found.removed] == [
+        line for page in range(1, 5) for line in (("running-line", "THE LIGHTHOUSE"), ("page-number", f"- {page} -"))
+    ]
+    second, third, fourth = (found.text.index("\n" + " ".join(WORDS[page:])) + 1 for page in range(2, 5))
+    # A head stands where its page begins, a foot where the next page does.
+    assert [place for *_, place in found.removed] == [0, second, second, third, third, fourth, fourth, len(found.text)]
+    assert found.counts["running_lines"] > 0
+    assert found.spans == ()
+
+
+def test_residues_in_residues_are_undone_too() -> None:
+    """Entities that hide tags; escapes that hide entities; a tag whose end brings a line."""
+    text = "&lt;strong&gt;第一回&lt;/strong&gt;&amp;nbsp;&amp;nbsp;话说天下大势&lt;br/&gt;分久必合"
+    found = normalize(text)
+    assert found.text == "第一回 话说天下大势\n分久必合"
+    assert set(found.counts) == {"entities", "tags", "blanks"}
+
+
+def test_what_is_nested_without_end_ends() -> None:
+    nested = "话"
+    for _ in range(60):
+        nested = f"[b[b]x[/b]]{nested}[/b[b]x[/b]]"
+    assert "话" in normalize(nested).text
+
+
+def test_formulas_keep_their_blanks() -> None:
+    text = "so  a  =  b  holds"
+    assert normalize(text, [Span("math", 4, 11)]).text == "so a  =  b holds"
+
+
 texts = st.text(st.sampled_from(TRICKY), max_size=60)
+SWITCHES = st.builds(Switches, **{name: st.booleans() for name in Switches.__dataclass_fields__})
+# Pieces that steps take for evidence.
+PIECES = [
+    *("\\n", "\\u4e2d", '\\"', "%E4%B8%AD", "&amp;", "&lt;", "br/&gt;", "&nbsp;", "<b>", "</b>", "<br>", "[b]", "[/b]", "\f", "- 3 -", "\n", "\n\n", "\r\n"),
+    *(
+        "中",
+        "文。",
+        "，",
+        ",",
+        ".",
+        "(",
+        ")",
+        " ",
+        "  ",
+        "\u3000\u3000",
+        "\xa0",
+        "ﬁ",
+        "impor-\ntance",
+        "\xad",
+        "the harbour was quiet",
+        "\u200b",
+        "２",
+        "`",
+        "|",
+        "\t",
+    ),
+    "The keeper of the light went down the stairs and\ncounted the lamps twice, wrote the number into his\nbook, and then sat by the window to wait for the\n"
+    "ferry, which came late in such weather and\nsometimes did not come at all. When it came, at\nlast, it carried only two people and a goat; the\n",
+]
+mixed = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
 @settings(max_examples=300, deadline=None)
 @given(texts, st.sampled_from(["prose", "markup", "code", "table", "verse"]))
 def test_twice_is_once(text: str, form: str) -> None:
     once = normalize(text, form=form)
-    assert normalize(once.text, form=form) == (once.text, (), {})
+    assert normalize(once.text, form=form) == (once.text, (), {}, ())
     assert once.text == unicodedata.normalize("NFC", once.text)
     once.text.encode("utf-8")  # no lone surrogate is left
+
+
+@settings(max_examples=400, deadline=None)
+@given(mixed | texts, st.sampled_from(["prose", "markup", "code", "table", "verse"]), SWITCHES)
+def test_twice_is_once_whatever_is_asked_for(text: str, form: str, switches: Switches) -> None:
+    once = normalize(text, form=form, switches=switches)
+    assert normalize(once.text, form=form, switches=switches) == (once.text, (), {}, ())
 
 
 @settings(max_examples=200, deadline=None)
@@ -136,3 +247,14 @@ def test_real_text_loses_nothing_but_what_it_says(shared: Path, name: str) -> No
         visible = [character for character in text if not character.isspace() and unicodedata.category(character) not in ("Cc", "Cf", "Co")]
         if not found.counts.keys() & {"half_width", "meta_space", "compose"}:
             assert [character for character in found.text if not character.isspace()] == visible
+
+
+@pytest.mark.parametrize("name", ["zh_novels", "zh_wiki_hant", "zh_techdocs", "en_public_domain", "neardup_spdx"])
+def test_real_text_does_not_change_twice(shared: Path, name: str) -> None:
+    everything = Switches.chosen((), ("pdf-text", "ocr"), unify=True)
+    with gzip.open(shared / "data" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        texts = [json.loads(line)["text"][:20_000] for _, line in zip(range(20), lines, strict=False)]
+    for text in texts:
+        for switches in (Switches(), everything):
+            once = normalize(text, switches=switches)
+            assert normalize(once.text, switches=switches) == (once.text, (), {}, ())

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from mspt.core.text.decoding.decode import decode
 from mspt.core.text.decoding.readings import EVIDENCE_BYTES, compete, evidence_of
 from support.encodings import TEXTS
 
@@ -46,3 +47,9 @@ def test_a_head_start_decides_between_readings_that_are_alike():
     assert compete(raw, {"gb18030": 30.0}).codec == "gb18030"
     assert compete(raw, {"cp1252": 30.0}).codec == "cp1252"
     assert compete(TEXTS["zh-Hans"].encode("gb18030"), {"cp1252": 40.0}).codec == "gb18030"
+
+
+@pytest.mark.parametrize("number", [1, 5, 50])
+def test_a_line_of_chinese_is_not_korean_in_hanja(number):
+    text = "一首诗。\n" * number
+    assert decode(text.encode("gb18030")).text == text
