@@ -20,6 +20,7 @@ MAX_FOOTER = 120
 FOOTER_REACH = 2000  # characters from both ends of a page in which its footers are looked for
 MIN_ADDRESSES = 3  # lines in a row that are nothing but an address
 MAX_TOKEN = 1000  # of a token that stays: C4's code (tensorflow_datasets, c4_utils, max_word_length) drops the line
+MIN_ENCODED, MIN_ENCODED_LINES = 40, 3  # characters of a line of base64 (PGP and PEM have 64, mail 76), and such lines in a row
 MIN_REST = 200  # characters that must be left of a text: what is little more than one long token is for the rules to judge
 
 
@@ -81,6 +82,12 @@ LINK_ROW = re.compile(r"[ \t]*(?:\[[^\[\]\n]{1,60}\]\([^()\n]{0,1000}\)[ \t]*[|ï
 WIDE = "\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003134f"
 TOKEN = re.compile(rf"(?<![^\s{WIDE}])[^\s{WIDE}]{{{MAX_TOKEN + 1},}}+")
 
+ENCODED = re.compile(
+    rf"(?:^[ \t>]{{0,8}}[A-Za-z0-9+/]{{{MIN_ENCODED},}}+={{0,2}}[ \t]*$\n?){{{MIN_ENCODED_LINES},}}(?:^[ \t>]{{0,8}}[A-Za-z0-9+/]+={{1,2}}[ \t]*$)?",
+    re.MULTILINE,
+)
+MIXED = tuple(re.compile(kind) for kind in ("[a-z]", "[A-Z]", "[0-9]"))  # letters of genes and hexadecimal digits are something else
+
 
 def cut_lines(text: str, *, form: str = "prose") -> list[Cut]:
     """What to cut out of normalised `text`, in order, without overlap. form: of form.py; only prose and code have anything cut."""
@@ -90,7 +97,7 @@ def cut_lines(text: str, *, form: str = "prose") -> list[Cut]:
     if form != "prose":
         return []
     signs = find_signs(text)
-    return _in_order(text, _found(text, signs)) if signs.names or signs.longest_token > MAX_TOKEN else []
+    return _in_order(text, _found(text, signs)) if signs.names or signs.longest_token >= MIN_ENCODED else []
 
 
 def without_cuts(text: str, cuts: list[Cut]) -> str:
@@ -121,6 +128,10 @@ def _found(text: str, signs: Signs) -> Iterator[Cut]:
         yield from _footers(text, tuple(word for name, words in FOOTER_SIGNS.items() if name in names for word in words))
     if "://" in names or "www." in names:
         yield from _addresses(text)
+    if signs.longest_token >= MIN_ENCODED:
+        for match in ENCODED.finditer(text):
+            if all(kind.search(match[0]) for kind in MIXED):
+                yield Cut(match.start(), match.end() - match[0].endswith("\n"), "encoded-lines")
     if signs.longest_token > MAX_TOKEN:
         yield from _long_tokens(text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 
 import pytest
@@ -138,3 +139,18 @@ def test_hostile_repetition_takes_linear_time(unit: str) -> None:
             cut_lines(unit * (size // len(unit)), form=form)
             times.append(time.process_time() - start)
         assert times[1] < 16 * max(times[0], 0.02)
+
+
+@pytest.mark.parametrize(("prefix", "width"), [("", 76), ("> ", 64), ("", 1000)])
+def test_blocks_of_base64_are_cut(prefix, width):
+    encoded = base64.b64encode(bytes(range(256)) * 20).decode()
+    lines = "\n".join(prefix + encoded[i : i + width] for i in range(0, len(encoded), width))
+    text = f"{BEFORE}\n{lines}\n{BEFORE}"
+    cuts = cut_lines(text)
+    assert {cut.rule for cut in cuts} == {"encoded-lines"}
+    assert without_cuts(text, cuts) == f"{BEFORE}\n{BEFORE}"
+
+
+@pytest.mark.parametrize("line", ["ACGT" * 16, "0123456789abcdef" * 4, "ABCDE " * 12, "a/b/c-d_e" * 9])
+def test_genes_hashes_and_the_like_are_not(line):
+    assert cut_lines(f"{BEFORE}\n{line}\n{line}\n{line}\n{BEFORE}") == []
