@@ -3,6 +3,7 @@
     python bench/clean.py [--data ../shared/data]
 
 Texts are those of zh_novels, zh_wiki_hans, zh_techdocs, en_public_domain and en_techdocs. decode: bytes to text, and the look for mojibake.
+decode + normalize is measured twice: of the text as it is (CR LF, wrapped lines, runs of blanks, ...), and of what comes out, which needs no change.
 """
 
 from __future__ import annotations
@@ -58,11 +59,13 @@ def steps(raws: list[bytes]) -> dict[str, float]:
     texts = [decode(raw).text for raw in raws]
     forms = {text: detect_form(text).form for text in texts}
     tags = {text: identify(text, forms[text]).tag for text in texts}
+    cleaned = [normalize(text, form=forms[text]).text.encode() for text in texts]
     records = [Record("bench#0", decode(raw)) for raw in raws]
     return {
         "decode": rate(lambda raw: mojibake.judge(decode(raw).text), raws, size),
         "normalize": rate(lambda text: normalize(text, form=forms[text]), texts, size),
         "decode + normalize": rate(lambda raw: normalize((mojibake.judge(text := decode(raw).text), text)[1]), raws, size),
+        "the same of its own output": rate(lambda raw: normalize((mojibake.judge(text := decode(raw).text), text)[1]), cleaned, sum(map(len, cleaned))),
         "form": rate(detect_form, texts, size),
         "language": rate(lambda text: identify(text, forms[text]), texts, size),
         "rules": rate(lambda text: (cut_lines(text, form=forms[text]), rules.judge(text, form=forms[text], language=tags[text])), texts, size),

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mspt.core.kernel import kernel
 from mspt.core.text.normal.classes import EXOTIC_BLANK, EXOTIC_BLANKS
 from mspt.core.text.normal.document import Document
 from mspt.core.text.script import code_points
 from mspt.core.text.spans import Edit
 
+LINE_END, TAB, BLANK = np.uint32(0x0A), np.uint32(0x09), np.uint32(0x20)
 PROSE_FORMS = frozenset({"prose", "markup"})
 BLANK_RUNS = re.compile(f"[ \\t{EXOTIC_BLANKS}]{{2,}}|[{EXOTIC_BLANKS}]")
 
@@ -30,24 +31,48 @@ def _exotic_runs(text: str) -> Iterator[Edit]:
 
 
 def _plain_runs(document: Document) -> Iterator[Edit]:
-    """Runs of blanks and tabs inside lines, by arrays, for tables have thousands; as `Document.outside_indented` has them. Those at a line's start are
-    indentation, which stays."""
-    text = document.text
-    has_tabs = "\t" in text
-    codes: NDArray[Any] = np.frombuffer(text.encode(), dtype=np.uint8) if text.isascii() else code_points(text)
-    is_blank = (codes == 32) | (codes == 9) if has_tabs else codes == 32
-    is_pair = is_blank[1:-1] & is_blank[2:]
-    starts = np.flatnonzero(is_pair & ~is_blank[:-2] & (codes[:-2] != 10)) + 1
-    if not starts.size:
-        return
-    run_ends = np.append(np.flatnonzero(is_pair[:-1] & ~is_blank[3:]) + 3, codes.size)
-    ends = run_ends[np.searchsorted(run_ends, starts, "right")]
-    lines = np.append(0, np.flatnonzero(codes == 10) + 1)
-    lines = lines[np.searchsorted(lines, starts, "right") - 1]  # where the line of each begins
-    is_indented = (codes[lines] == 9) | np.all([codes[np.minimum(lines + place, codes.size - 1)] == 32 for place in range(4)], axis=0)
-    chosen = ~(is_indented | document.is_code(starts, ends))
-    for start, end in zip(starts[chosen].tolist(), ends[chosen].tolist(), strict=True):
-        yield Edit(start, end, "\t" if has_tabs and text.find("\t", start, end) >= 0 else " ")
+    """Runs of blanks and tabs inside lines, as `Document.outside_indented` has them. Those at a line's start are indentation, which stays."""
+    starts, ends, tabs = _find_runs(code_points(document.text))
+    chosen = ~document.is_code(starts, ends) if len(starts) else slice(0)
+    for start, end, has_tab in zip(starts[chosen].tolist(), ends[chosen].tolist(), tabs[chosen].tolist(), strict=True):
+        yield Edit(start, end, "\t" if has_tab else " ")
+
+
+@kernel
+def _find_runs(codes: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Where two or more blanks and tabs stand inside a line that is not indented by four blanks or a tab; whether one of them is a tab."""
+    starts, ends, tabs, size = np.empty(16, np.int64), np.empty(16, np.int64), np.empty(16, np.bool_), 0
+    i, line, n = 0, 0, len(codes)
+    while i < n:
+        code = codes[i]
+        if code == LINE_END:
+            line = i + 1
+        elif _is_blank(code) and i + 1 < n and _is_blank(codes[i + 1]):
+            start, has_tab = i, False
+            while i < n and _is_blank(codes[i]):
+                has_tab |= codes[i] == TAB
+                i += 1
+            if start > line and codes[line] != TAB and not _is_indented(codes, line):
+                if size == len(starts):
+                    starts, ends, tabs = np.concatenate((starts, starts)), np.concatenate((ends, ends)), np.concatenate((tabs, tabs))
+                starts[size], ends[size], tabs[size] = start, i, has_tab
+                size += 1
+            continue
+        i += 1
+    return starts[:size], ends[:size], tabs[:size]
+
+
+@kernel
+def _is_indented(codes: NDArray[np.uint32], line: int) -> bool:
+    place = line
+    while place < min(line + 4, len(codes)) and codes[place] == BLANK:
+        place += 1
+    return place == line + 4
+
+
+@kernel
+def _is_blank(code: np.uint32) -> bool:
+    return code in (BLANK, TAB)
 
 
 def _one_blank(run: re.Match[str]) -> str:
