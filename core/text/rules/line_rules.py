@@ -82,10 +82,9 @@ LINK_ROW = re.compile(r"[ \t]*(?:\[[^\[\]\n]{1,60}\]\([^()\n]{0,1000}\)[ \t]*[|ï
 WIDE = "\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003134f"
 TOKEN = re.compile(rf"(?<![^\s{WIDE}])[^\s{WIDE}]{{{MAX_TOKEN + 1},}}+")
 
-ENCODED = re.compile(
-    rf"(?:^[ \t>]{{0,8}}[A-Za-z0-9+/]{{{MIN_ENCODED},}}+={{0,2}}[ \t]*$\n?){{{MIN_ENCODED_LINES},}}(?:^[ \t>]{{0,8}}[A-Za-z0-9+/]+={{1,2}}[ \t]*$)?",
-    re.MULTILINE,
-)
+_ENCODED_LINE = rf"[ \t>]{{0,8}}[A-Za-z0-9+/]{{{MIN_ENCODED},}}+={{0,2}}[ \t]*"
+_ENCODED = rf"(?:{_ENCODED_LINE}\n){{{MIN_ENCODED_LINES - 1},}}{_ENCODED_LINE}(?:\n[ \t>]{{0,8}}[A-Za-z0-9+/]+={{1,2}}[ \t]*)?(?=\n|\Z)"
+ENCODED_HEAD, ENCODED = re.compile(_ENCODED), re.compile("\n" + _ENCODED)  # a pattern that begins with a letter is searched ten times as fast
 MIXED = tuple(re.compile(kind) for kind in ("[a-z]", "[A-Z]", "[0-9]"))  # letters of genes and hexadecimal digits are something else
 
 
@@ -129,9 +128,7 @@ def _found(text: str, signs: Signs) -> Iterator[Cut]:
     if "://" in names or "www." in names:
         yield from _addresses(text)
     if signs.longest_token >= MIN_ENCODED:
-        for match in ENCODED.finditer(text):
-            if all(kind.search(match[0]) for kind in MIXED):
-                yield Cut(match.start(), match.end() - match[0].endswith("\n"), "encoded-lines")
+        yield from _encoded_lines(text)
     if signs.longest_token > MAX_TOKEN:
         yield from _long_tokens(text)
 
@@ -172,6 +169,14 @@ def _addresses(text: str) -> Iterator[Cut]:
 def _run(lines: list[tuple[int, int]]) -> Iterator[Cut]:
     if len(lines) >= MIN_ADDRESSES:
         yield from (Cut(start, end, "links-only") for start, end in lines)
+
+
+def _encoded_lines(text: str) -> Iterator[Cut]:
+    """Lines of base64: keys, signatures, files in mails."""
+    head = ENCODED_HEAD.match(text)
+    for match in (*([head] if head else []), *ENCODED.finditer(text)):
+        if all(kind.search(match[0]) for kind in MIXED):
+            yield Cut(match.start() + match[0].startswith("\n"), match.end(), "encoded-lines")
 
 
 def _long_tokens(text: str) -> Iterator[Cut]:

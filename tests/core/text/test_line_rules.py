@@ -149,6 +149,7 @@ def test_blocks_of_base64_are_cut(prefix, width):
     cuts = cut_lines(text)
     assert {cut.rule for cut in cuts} == {"encoded-lines"}
     assert without_cuts(text, cuts) == f"{BEFORE}\n{BEFORE}"
+    assert without_cuts(lines, cut_lines(lines)) == ""
 
 
 @pytest.mark.parametrize("line", ["ACGT" * 16, "0123456789abcdef" * 4, "ABCDE " * 12, "a/b/c-d_e" * 9])
