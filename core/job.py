@@ -79,6 +79,7 @@ class Job(Generic[C]):
     reporter: Reporter
     base: Path = field(default_factory=Path.cwd)  # what relative names in settings are relative to
     previous: Artifact | None = None  # an earlier version with equal settings, whose unchanged units are taken over
+    earlier: tuple[Artifact, ...] = ()  # finished versions of this name by the same stage, revision and libraries, newest first, whatever their settings
     resuming: bool = False
     accepted: list[dict[str, Any]] = field(default_factory=list)  # training runs: settings changed by --accept in this run
     stats: dict[str, Any] = field(default_factory=dict)

@@ -319,8 +319,15 @@ def _job(store: Store, plan: Plan, partial: Partial, resuming: bool, reporter: R
         directory=partial.root,
         reporter=reporter,
         previous=previous[-1] if previous else None,
+        earlier=tuple(v for v in reversed(store.versions(plan.request.name)) if v.is_finished and _same_maker(v, plan)),
         resuming=resuming,
     )
+
+
+def _same_maker(version: Artifact, plan: Plan) -> bool:
+    """Whether the stage would write the same bytes today, given the same settings and inputs."""
+    made = (version.stage, version.manifest.get("revision"), version.manifest.get("libraries"))
+    return made == (plan.stage.name, plan.stage.revision, dict(plan.libraries))
 
 
 def finish(plan: Plan, job: Job[Any], started: float) -> None:

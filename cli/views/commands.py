@@ -36,11 +36,14 @@ def show(
     split: Annotated[str, typer.Option("--split", help="which rows of a mindrecord artifact --row means")] = "train",
     step: Annotated[int | None, typer.Option("--step", min=0, metavar="N", help="the metrics of a training run at this step")] = None,
     lineage: Annotated[bool, typer.Option("--lineage", help="the tree of what it was made of")] = False,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", metavar="ID", help="of a dedup artifact: a survivor, what was removed for it, and what differs")
+    ] = None,
 ) -> None:
     """Show one artifact: how it came to be, counts, statistics, files; a training run: its course."""
     from mspt.cli.views import show as view
 
-    view.run(context.obj, ref, row=row, split=split, step=step, lineage=lineage)
+    view.run(context.obj, ref, row=row, split=split, step=step, lineage=lineage, cluster=cluster)
 
 
 def sample(

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from mspt.cli.commands import Context
 from mspt.cli.console import duration, quantity
-from mspt.cli.views import course, decode
+from mspt.cli.views import course, decode, duplicates
 from mspt.cli.views.ls import describe_state
 from mspt.cli.views.render import age, bar, count, grid, heading, number, percent, present, redacted, table, text
 from mspt.cli.views.statistics import statistics
 from mspt.cli.views.workspace import Entry, Lineage, find_entry, json_lines, locate, walk_sizes
-from mspt.core.artifact import InputRecord
+from mspt.core.artifact import Artifact, InputRecord
 from mspt.core.config import as_plain, field_specs
 from mspt.core.errors import MsptError
 from mspt.core.stage import discover
@@ -172,7 +172,11 @@ def overview(shared: Context, entry: Entry) -> None:
         blocks += funnel(entry.info["counts"])
     if entry.is_run:
         blocks += course.render(entry, everything=verbose)
-    blocks += statistics(dict(entry.info.get("stats") or {}), everything=verbose)
+    stats = dict(entry.info.get("stats") or {})
+    if "cluster_sizes" in stats:
+        found, stats = duplicates.report(stats)
+        blocks += found
+    blocks += statistics(stats, everything=verbose)
     blocks += [*trouble(entry), *_files(entry), heading("run"), grid(_cost_lines(entry))]
     if following := _following(entry):
         blocks.append(text(f"\n{following}", "dim"))
@@ -234,16 +238,20 @@ def _grow(branch: Tree, info: Mapping[str, Any], home: Lineage, seen: set[Path])
 # --- the command -------------------------------------------------------------------------------------------------------
 
 
-def run(shared: Context, ref: str, *, row: int | None, split: str, step: int | None, lineage: bool) -> None:
+def run(shared: Context, ref: str, *, row: int | None, split: str, step: int | None, lineage: bool, cluster: str | None = None) -> None:
     """`mspt show REF`."""
-    if sum((row is not None, step is not None, lineage)) > 1:
-        raise MsptError("--row, --step and --lineage exclude each other", "give one of them")
+    if sum((row is not None, step is not None, lineage, cluster is not None)) > 1:
+        raise MsptError("--row, --step, --lineage and --cluster exclude each other", "give one of them")
     target = locate(shared.store, ref)
     entry = find_entry(shared.store, target)
     if lineage:
         ancestors(shared, entry)
     elif row is not None:
         decode.show_row(shared, target, row, split)
+    elif cluster is not None:
+        if not isinstance(target, Artifact):
+            raise MsptError(f"{entry.ref} is not finished: it has no clusters yet", "run the same command again to go on")
+        duplicates.show_cluster(shared, target, cluster)
     elif step is not None:
         course.show_step(shared, entry, step)
     else:

@@ -33,6 +33,12 @@ KIND_SHIFT = 24  # a table entry is kind << 24 | folded code point (21 bits)
 CODE_MASK = 0xFFFFFF
 SPACE = 0x20 | BLANK << KIND_SHIFT
 
+_AS_IT_IS = frozenset({"Lo", "Mn", "So", "Cn", "Po", "Sm", "No", "Nd", "Cf"})  # mostly without case and without decomposition
+# Typed for the kernel.
+_0, _1, _2, _3, _6, _12 = (np.uint64(number) for number in (0, 1, 2, 3, 6, 12))
+_ASCII, _THREE_BYTES, _HIGH_4, _LOW_4, _LOW_6 = (np.uint64(number) for number in (0x80, 0xE0, 0xF0, 0x0F, 0x3F))
+_KIND_SHIFT, _BLANK, _CHARACTER, _IGNORED = (np.uint32(number) for number in (KIND_SHIFT, BLANK, CHARACTER, IGNORED))
+
 # 2^21 entries: a four-byte UTF-8 sequence can spell no larger number, so that no input reads beyond the table.
 _TABLE_SIZE = 1 << 21
 # Code points looked at one by one; all others are Han (below), Hangul syllables, private use or unassigned.
@@ -62,10 +68,11 @@ def fold_text(text: str) -> str:
     return "".join(chr(code) for code in folded.codes & CODE_MASK)
 
 
-def fold(texts: pa.Array) -> Folded:
-    """Fold an array of strings; a null counts as an empty text."""
+def fold(texts: pa.Array, buffer: npt.NDArray[np.uint32] | None = None) -> Folded:
+    """Fold an array of strings; a null counts as an empty text. `buffer`: where to put the code points, if they fit (fresh memory costs time)."""
     data, offsets = utf8_buffers(texts)
-    out = np.empty(int(offsets[-1] - offsets[0]), np.uint32)  # a code point takes at least one byte
+    most = int(offsets[-1] - offsets[0])  # a code point takes at least one byte
+    out = buffer if buffer is not None and len(buffer) >= most else np.empty(most, np.uint32)
     out_offsets = np.zeros(len(offsets), np.int64)
     size = _fold(data, offsets, fold_table(), out, out_offsets)
     return Folded(out[:size], out_offsets)
@@ -121,19 +128,20 @@ def fold_table() -> npt.NDArray[np.uint32]:
 
 
 def _entry(character: str) -> int:
+    category = unicodedata.category(character)
+    if category in _AS_IT_IS and not unicodedata.decomposition(character) and character.casefold() == character:
+        return _kind(character, category) << KIND_SHIFT | ord(character)
     folded = _one(unicodedata.normalize("NFKC", character), character)
     folded = _one(folded.casefold(), _one(folded.lower(), folded))
-    code = ord(folded)
-    kind = _kind(folded)
-    return SPACE if kind == BLANK else kind << KIND_SHIFT | code
+    kind = _kind(folded, unicodedata.category(folded))
+    return SPACE if kind == BLANK else kind << KIND_SHIFT | ord(folded)
 
 
 def _one(folded: str, otherwise: str) -> str:
     return folded if len(folded) == 1 else otherwise
 
 
-def _kind(character: str) -> int:
-    category = unicodedata.category(character)
+def _kind(character: str, category: str) -> int:
     code = ord(character)
     if character.isspace() or category == "Cc":
         return BLANK
@@ -153,43 +161,61 @@ def _fold(
     table: npt.NDArray[np.uint32],
     out: npt.NDArray[np.uint32],
     out_offsets: npt.NDArray[np.int64],
-) -> int:
-    size = 0
+) -> np.int64:
+    """A blank is remembered, and written before what follows unless a CHARACTER is beside it. No jump depends on the kind: punctuation is unpredictable.
+
+    Unsigned indices: numba asks of signed ones, at each access, whether they are negative.
+    """
+    size = _0
     for document in range(len(offsets) - 1):
-        i, end = offsets[document], offsets[document + 1]
-        blank = False  # white space was seen since the last code point that was written
-        last = CHARACTER  # nothing is written before the first code point
+        i, end = np.uint64(offsets[document]), np.uint64(offsets[document + 1])
+        blank = _0  # 1: white space was seen since the last code point that was written
+        apart = _0  # 1: the last code point written was no CHARACTER; nothing is written before the first one
         while i < end:
-            code, length = _decode(data, i, end)
-            i += length
+            first = np.uint64(data[i])
+            if first < _ASCII:  # BLANK, SYMBOL or WORD
+                entry = table[first]
+                shown = np.uint64(entry >> _KIND_SHIFT != _BLANK)
+                out[size] = SPACE  # overwritten where there is none
+                size += blank & shown & apart
+                out[size] = entry
+                size += shown
+                apart |= shown
+                blank = _1 - shown
+                i += _1
+                continue
+            if first & _HIGH_4 == _THREE_BYTES and i + _2 < end:  # most of Chinese
+                code = (first & _LOW_4) << _12 | (np.uint64(data[i + _1]) & _LOW_6) << _6 | (np.uint64(data[i + _2]) & _LOW_6)
+                i += _3
+            else:
+                rare, length = _decode(data, np.int64(i), np.int64(end))
+                code = np.uint64(rare)
+                i += np.uint64(length)
             entry = table[code]
-            kind = entry >> KIND_SHIFT
-            if kind == IGNORED:
-                continue
-            if kind == BLANK:
-                blank = True
-                continue
-            if blank and last != CHARACTER and kind != CHARACTER:
-                out[size] = SPACE
-                size += 1
+            kind = entry >> _KIND_SHIFT
+            shown = np.uint64((kind != _BLANK) & (kind != _IGNORED))
+            alone = np.uint64(kind != _CHARACTER)
+            out[size] = SPACE
+            size += blank & shown & apart & alone
             out[size] = entry
-            size += 1
-            last = kind
-            blank = False
-        out_offsets[document + 1] = size
-    return size
+            size += shown
+            apart = alone if shown != _0 else apart
+            blank = np.uint64(kind == _BLANK) | (blank & np.uint64(kind == _IGNORED))
+        out_offsets[document + 1] = np.int64(size)
+    return np.int64(size)
 
 
 @kernel
-def _decode(data: npt.NDArray[np.uint8], i: int, end: int) -> tuple[np.int64, int]:
-    """Code point at byte `i` and its length. Arrow strings are valid UTF-8; a cut sequence would be read as the single bytes it has."""
+def _decode(data: npt.NDArray[np.uint8], i: np.int64, end: np.int64) -> tuple[np.int64, int]:
+    """Code point of the sequence of two bytes or more at byte `i`, and its length.
+
+    Arrow strings are valid UTF-8; a cut sequence would be read as the single bytes it has.
+    """
     first = np.int64(data[i])
-    if first < 0x80:
-        return first, 1
+    if 0xE0 <= first < 0xF0 and i + 2 < end:  # most of Chinese
+        return np.int64((first & 0x0F) << 12 | np.int64(data[i + 1] & 0x3F) << 6 | np.int64(data[i + 2] & 0x3F)), 3
     if first < 0xE0 and i + 1 < end:
         return np.int64((first & 0x1F) << 6 | np.int64(data[i + 1] & 0x3F)), 2
-    if first < 0xF0 and i + 2 < end:
-        return np.int64((first & 0x0F) << 12 | np.int64(data[i + 1] & 0x3F) << 6 | np.int64(data[i + 2] & 0x3F)), 3
     if i + 3 < end:
         low = np.int64(data[i + 1] & 0x3F) << 12 | np.int64(data[i + 2] & 0x3F) << 6 | np.int64(data[i + 3] & 0x3F)
         return np.int64((first & 0x07) << 18 | low), 4

@@ -1,4 +1,4 @@
-"""From sketches to verdicts.
+"""From groups of documents that share a key to verdicts.
 
 The definition, which everything here computes exactly:
 
@@ -6,157 +6,170 @@ The definition, which everything here computes exactly:
     a Jaccard similarity of shingle sets >= the threshold. Its survivor is the first such document in policy order, an exact copy before a near one.
 
 So a survivor is never itself removed: no chains, no clusters that grow through intermediate versions, and every removal can be checked against
-one text. Three steps compute it:
+one text. *Old* documents (those of an earlier artifact that new ones are compared with) stand before all others and stay. Three steps compute it:
 
     first_copies       exact copies share their fate: the first of them stands for all
-    band_groups        which of those share a band with another: only they need their shingles again (candidates)
-    select             the walk in policy order over the candidates, with an index of kept documents only
+    components.py      first copies that share a band, directly or through others: only they need their shingles again (candidates)
+    select             the walk in policy order over a batch of candidates, with an index of kept documents only
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from mspt.core.dedup.shingles import ShingleSets, jaccard
-from mspt.core.dedup.sketch import Sketch
+from mspt.core.dedup.index import NOBODY
+from mspt.core.dedup.merge import Groups
+from mspt.core.dedup.shingles import ShingleSets, jaccard_from
 from mspt.core.kernel import kernel
 
-NOBODY = -1
+U32 = npt.NDArray[np.uint32]
+NO_ENTRY = np.int64(-1)
 
 
 @dataclass(frozen=True)
-class BandGroups:
-    """Documents that share a band with another: `members` (positions in policy order) and their groups.
+class Candidates:
+    """Documents of a batch: `positions` ascending, their `ranks` in policy order, whether they are `old`, the groups they share."""
 
-    `groups[c, b]` is the number of the group of members[c] in band b, NOBODY where it is alone there; numbers are unique over all bands.
-    """
+    positions: U32
+    ranks: U32
+    old: npt.NDArray[np.bool_]
+    groups: Sequence[Groups]
 
-    members: npt.NDArray[np.int64]
-    groups: npt.NDArray[np.int64]
-    num_groups: int
+
+@dataclass(frozen=True)
+class Removed:
+    """Near-duplicates: position, position of the survivor, exact Jaccard similarity with it."""
+
+    positions: U32
+    survivors: U32
+    similarities: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Verdicts:
     """Of each document: position of its survivor, or NOBODY if it stays; exact Jaccard similarity with it; whether it is an exact copy of it."""
 
-    survivors: npt.NDArray[np.int64]
+    survivors: U32
     similarities: npt.NDArray[np.float64]
     exact: npt.NDArray[np.bool_]
 
+    @property
+    def removed(self) -> npt.NDArray[np.bool_]:
+        removed: npt.NDArray[np.bool_] = self.survivors != NOBODY
+        return removed
 
-def first_copies(exact: npt.NDArray[np.uint64], order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+
+def first_copies(parts: Iterable[Groups], ranks: U32) -> U32:
     """For each document the first in policy order with the same exact hash (itself if it is the first)."""
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    grouped = np.lexsort((rank, exact[:, 1], exact[:, 0]))
-    ordered = exact[grouped]
-    starts = np.ones(len(grouped), np.bool_)
-    starts[1:] = np.any(ordered[1:] != ordered[:-1], axis=1)
-    firsts = np.empty_like(order)
-    firsts[grouped] = grouped[np.flatnonzero(starts)[np.cumsum(starts) - 1]]
-    return firsts
+    first_of = np.arange(len(ranks), dtype=np.uint32)
+    for part in parts:
+        _first_copies(part.members, part.sizes, ranks, first_of)
+    return first_of
 
 
-def band_groups(keys: npt.NDArray[np.uint64], documents: npt.NDArray[np.int64]) -> BandGroups:
-    """Groups of the given documents (positions, in policy order) by equal key in each band. `keys` [all documents, bands]."""
-    bands = keys.shape[1]
-    found = np.full((len(documents), bands), NOBODY, np.int64)
-    num_groups = 0
-    for band in range(bands):
-        column = keys[documents, band]
-        order = np.argsort(column, kind="stable")
-        same = column[order[1:]] == column[order[:-1]]
-        shared = np.zeros(len(order), np.bool_)
-        shared[1:] = same
-        shared[:-1] |= same
-        starts = shared.copy()
-        starts[1:] &= ~same
-        numbers = np.cumsum(starts) - 1 + num_groups
-        found[order[shared], band] = numbers[shared]
-        num_groups += int(starts.sum())
-    candidates = np.flatnonzero((found != NOBODY).any(axis=1))
-    return BandGroups(documents[candidates], np.ascontiguousarray(found[candidates]), num_groups)
+def select(candidates: Candidates, sets: ShingleSets, threshold: float) -> Removed:
+    """Walk the candidates in policy order. `sets` holds the shingle set of positions[i] as set i."""
+    order = np.argsort(candidates.ranks, kind="stable")
+    turn = np.empty(len(order), np.uint32)  # of positions[i] in the walk
+    turn[order] = np.arange(len(order))
+    members = np.concatenate([np.zeros(0, np.uint32), *(turn[np.searchsorted(candidates.positions, part.members)] for part in candidates.groups)])
+    sizes = np.concatenate([np.zeros(0, np.uint32), *(part.sizes for part in candidates.groups)])
+    group_of = np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes)
+    entries = np.argsort(members, kind="stable")
+    starts = np.searchsorted(members[entries], np.arange(len(order) + 1))
+    survivors = np.full(len(order), NOBODY, np.uint32)
+    similarities = np.zeros(len(order))
+    _select(starts, group_of[entries], len(sizes), candidates.old[order], sets.values, sets.starts[order], sets.ends[order], threshold,
+            survivors, similarities)  # fmt: skip
+    found = np.flatnonzero(survivors != NOBODY)
+    walked = candidates.positions[order]
+    return Removed(walked[found], walked[survivors[found]], similarities[found])
 
 
-def candidates(sketches: Sketch, firsts: npt.NDArray[np.int64], order: npt.NDArray[np.int64]) -> BandGroups:
-    """The documents that near-duplicate search must look at: first copies with shingles that share a band."""
-    considered = order[(firsts[order] == order) & (sketches.num_shingles[order] > 0)]
-    return band_groups(sketches.keys, considered)
-
-
-def select(grouped: BandGroups, sets: ShingleSets, threshold: float) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Walk the candidates in policy order: survivors (indices into `members`, or NOBODY) and similarities (NaN for those that stay).
-
-    `sets` holds the shingle set of members[i] as set i.
-    """
-    survivors = np.full(len(grouped.members), NOBODY, np.int64)
-    similarities = np.full(len(grouped.members), np.nan)
-    _select(grouped.groups, grouped.num_groups, sets.values, sets.starts, sets.ends, threshold, survivors, similarities)
-    return survivors, similarities
-
-
-def verdicts(firsts: npt.NDArray[np.int64], grouped: BandGroups, survivors: npt.NDArray[np.int64], similarities: npt.NDArray[np.float64]) -> Verdicts:
+def verdicts(first_of: U32, near: Iterable[Removed]) -> Verdicts:
     """Verdicts for all documents from those of the first copies."""
-    near = np.full(len(firsts), NOBODY, np.int64)
-    near_similarity = np.full(len(firsts), np.nan)
-    removed = survivors != NOBODY
-    near[grouped.members[removed]] = grouped.members[survivors[removed]]
-    near_similarity[grouped.members] = similarities
-    own = np.arange(len(firsts))
-    exact = (near[firsts] == NOBODY) & (firsts != own)
-    return Verdicts(
-        survivors=np.where(exact, firsts, near[firsts]),
-        similarities=np.where(exact, 1.0, near_similarity[firsts]),
-        exact=exact,
-    )
+    survivors = np.full(len(first_of), NOBODY, np.uint32)
+    similarities = np.full(len(first_of), np.nan)
+    for part in near:
+        survivors[part.positions] = part.survivors
+        similarities[part.positions] = part.similarities
+    exact = np.zeros(len(first_of), np.bool_)
+    _share_fate(first_of, survivors, similarities, exact)
+    return Verdicts(survivors, similarities, exact)
+
+
+@kernel
+def _first_copies(members: U32, sizes: U32, ranks: U32, first_of: U32) -> None:
+    end = 0
+    for size in sizes:
+        start, end = end, end + size
+        first = members[start]
+        for i in range(start + 1, end):
+            if ranks[members[i]] < ranks[first]:
+                first = members[i]
+        for i in range(start, end):
+            first_of[members[i]] = first
+
+
+@kernel
+def _share_fate(first_of: U32, survivors: U32, similarities: npt.NDArray[np.float64], exact: npt.NDArray[np.bool_]) -> None:
+    for i in range(len(first_of)):
+        first = first_of[i]
+        if first == i:
+            continue
+        exact[i] = survivors[first] == NOBODY
+        survivors[i] = first if exact[i] else survivors[first]
+        similarities[i] = 1.0 if exact[i] else similarities[first]
 
 
 @kernel
 def _select(
-    groups: npt.NDArray[np.int64],
-    num_groups: int,
-    values: npt.NDArray[np.uint32],
     starts: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.int64],
+    groups: U32,
+    num_groups: int,
+    old: npt.NDArray[np.bool_],
+    values: U32,
+    set_starts: npt.NDArray[np.int64],
+    set_ends: npt.NDArray[np.int64],
     threshold: float,
-    survivors: npt.NDArray[np.int64],
+    survivors: U32,
     similarities: npt.NDArray[np.float64],
 ) -> None:
-    """The index is, for each group, a linked list of its kept documents: entry (document, band) is document * bands + band."""
-    num, bands = groups.shape
-    heads = np.full(num_groups, NOBODY, np.int64)
-    following = np.full(num * bands, NOBODY, np.int64)
-    seen = np.full(num, NOBODY, np.int64)
+    """Documents count in the order of the walk. Entry e says that its document is in groups[e]; documents' entries are starts[d] to starts[d + 1].
+
+    The index is, for each group, a linked list of the entries of its kept documents.
+    """
+    num = len(old)
+    heads = np.full(num_groups, NO_ENTRY, np.int64)
+    following = np.full(len(groups), NO_ENTRY, np.int64)
+    owners = np.empty(len(groups), np.int64)
+    seen = np.full(num, NO_ENTRY, np.int64)
     found = np.empty(num, np.int64)
     for document in range(num):
+        first, last = starts[document], starts[document + 1]
         count = 0
-        for band in range(bands):
-            entry = heads[groups[document, band]] if groups[document, band] != NOBODY else NOBODY
-            while entry != NOBODY:
-                other = entry // bands
+        for entry in range(first, last):
+            owners[entry] = document
+            kept = NO_ENTRY if old[document] else heads[groups[entry]]
+            while kept != NO_ENTRY:
+                other = owners[kept]
                 if seen[other] != document:
                     seen[other] = document
                     found[count] = other
                     count += 1
-                entry = following[entry]
-        own = values[starts[document] : ends[document]]
+                kept = following[kept]
+        own = values[set_starts[document] : set_ends[document]]
         for other in np.sort(found[:count]):
-            theirs = values[starts[other] : ends[other]]
-            smaller, larger = min(len(own), len(theirs)), max(len(own), len(theirs))
-            if smaller / larger < threshold:  # |a and b| / |a or b| is at most this
-                continue
-            similarity = jaccard(own, theirs)
+            similarity = jaccard_from(threshold, own, values[set_starts[other] : set_ends[other]])
             if similarity >= threshold:
                 survivors[document] = other
                 similarities[document] = similarity
                 break
         if survivors[document] == NOBODY:
-            for band in range(bands):
-                group = groups[document, band]
-                if group != NOBODY:
-                    following[document * bands + band] = heads[group]
-                    heads[group] = document * bands + band
+            for entry in range(first, last):
+                following[entry] = heads[groups[entry]]
+                heads[groups[entry]] = entry

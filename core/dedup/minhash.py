@@ -38,8 +38,8 @@ def permutations(num: int, seed: int) -> Permutations:
     return Permutations(multipliers, generator.randint(0, 1 << 32, num, dtype=np.uint32))
 
 
-def signatures(hashes: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int64], permuted_by: Permutations) -> npt.NDArray[np.uint32]:
-    """Signatures [documents, permutations] of shingle hashes; document i has `hashes[offsets[i]:offsets[i + 1]]`, repeats do no harm."""
+def signatures(hashes: npt.NDArray[np.uint32] | npt.NDArray[np.uint64], offsets: npt.NDArray[np.int64], permuted_by: Permutations) -> npt.NDArray[np.uint32]:
+    """Signatures [documents, permutations] of the low 32 bits of shingle hashes; document i has `hashes[offsets[i]:offsets[i + 1]]`, repeats do no harm."""
     out = np.full((len(offsets) - 1, len(permuted_by.multipliers)), EMPTY, np.uint32)
     _sign(hashes, offsets, permuted_by.multipliers, permuted_by.increments, out)
     return out
@@ -56,7 +56,7 @@ def band_keys(signed: npt.NDArray[np.uint32], bands: int, rows: int) -> npt.NDAr
 
 @kernel
 def _sign(
-    hashes: npt.NDArray[np.uint32],
+    hashes: npt.NDArray[np.uint32] | npt.NDArray[np.uint64],
     offsets: npt.NDArray[np.int64],
     multipliers: npt.NDArray[np.uint32],
     increments: npt.NDArray[np.uint32],
@@ -69,7 +69,7 @@ def _sign(
         start, end = offsets[document], offsets[document + 1]
         for i in range(start, end, 8):
             for j in range(8):
-                mixed[j] = fmix32(hashes[min(i + j, end - 1)])  # the last shingle fills the last eight: a minimum does not mind
+                mixed[j] = fmix32(np.uint32(hashes[min(i + j, end - 1)]))  # the last shingle fills the last eight: a minimum does not mind
             for k in range(len(slots)):  # vectorised by LLVM: 8 or 16 permutations at a time
                 smallest = slots[k]
                 for j in range(8):

@@ -10,6 +10,7 @@ A document without a sampled shingle (most have fewer than 50 shingles) has no e
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,13 +20,17 @@ from mspt.core.dedup.shingles import Shingles
 from mspt.core.kernel import kernel
 
 SAMPLED_ONE_IN = 16  # half a byte of index per shingle; 1 in 64 leaves pages under 1,000 characters with fewer than 16
-_SHIFT = np.uint64(64 - SAMPLED_ONE_IN.bit_length() + 1)
+_ZEROS = np.uint64(SAMPLED_ONE_IN.bit_length() - 1)  # leading bits that a sampled hash has not
+_SHIFT = np.uint64(64) - _ZEROS
 _NONE = np.uint64(0)
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Sorted distinct sampled shingle hashes (64 bits): document i has `values[offsets[i]:offsets[i + 1]]`."""
+    """Sampled shingle hashes in reading order, repeats included: document i has `values[offsets[i]:offsets[i + 1]]`.
+
+    The leading zeros are shifted out, so that values spread evenly over 64 bits.
+    """
 
     values: npt.NDArray[np.uint64]
     offsets: npt.NDArray[np.int64]
@@ -39,39 +44,31 @@ def sample(shingles: Shingles) -> Samples:
     return Samples(values[:size].copy(), offsets)
 
 
-def repeat_ratios(samples: Samples) -> npt.NDArray[np.float64]:
-    """Of each document: the share of sampled shingles that another document has; NaN without samples. `samples` holds all documents."""
-    order = np.argsort(samples.values, kind="stable")
-    repeated = np.zeros(len(order), np.bool_)
-    _mark_repeated(samples.values, order, repeated)
-    totals = np.concatenate([np.zeros(1, np.int64), np.cumsum(repeated)])
-    counts = np.diff(samples.offsets)
-    found = totals[samples.offsets[1:]] - totals[samples.offsets[:-1]]
-    return np.where(counts > 0, found / np.maximum(counts, 1), np.nan)
+def count_repeated(members: Iterable[npt.NDArray[np.uint32]], documents: int) -> npt.NDArray[np.uint32]:
+    """Of each document: how many of its distinct sampled shingles another document has. `members`: the documents that share one, once for each."""
+    counts = np.zeros(documents, np.uint32)
+    for part in members:
+        _count(part, counts)
+    return counts
+
+
+def repeat_ratios(repeated: npt.NDArray[np.uint32], sampled: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]:
+    """Share of the distinct sampled shingles that another document has; NaN without samples."""
+    return np.where(sampled > 0, repeated / np.maximum(sampled, 1), np.nan)
 
 
 @kernel
 def _sample(hashes: npt.NDArray[np.uint64], offsets: npt.NDArray[np.int64], values: npt.NDArray[np.uint64], out: npt.NDArray[np.int64]) -> int:
     size = 0
     for document in range(len(offsets) - 1):
-        start = size
         for i in range(offsets[document], offsets[document + 1]):
-            if hashes[i] >> _SHIFT == _NONE:
-                values[size] = hashes[i]
-                size += 1
-        part = np.sort(values[start:size])
-        size = start
-        for i in range(len(part)):
-            if i == 0 or part[i] != part[i - 1]:
-                values[size] = part[i]
-                size += 1
+            values[size] = hashes[i] << _ZEROS
+            size += hashes[i] >> _SHIFT == _NONE
         out[document + 1] = size
     return size
 
 
 @kernel
-def _mark_repeated(values: npt.NDArray[np.uint64], order: npt.NDArray[np.int64], repeated: npt.NDArray[np.bool_]) -> None:
-    """A document has a value once, so equal values come from different documents."""
-    for i in range(1, len(order)):
-        if values[order[i]] == values[order[i - 1]]:
-            repeated[order[i]] = repeated[order[i - 1]] = True
+def _count(members: npt.NDArray[np.uint32], counts: npt.NDArray[np.uint32]) -> None:
+    for member in members:
+        counts[member] += np.uint32(1)

@@ -16,6 +16,7 @@ threshold to keep them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,13 +24,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from mspt.core.dedup.folding import CHARACTER, KIND_SHIFT, WORD, Folded, batches, fold
+from mspt.core.dedup.sorting import sort_values
 from mspt.core.kernel import fmix64, kernel
 
 _BASE = np.uint64(0x9E3779B97F4A7C15)  # of the polynomial hash: odd, from the golden ratio (Knuth, TAOCP 3, 6.4)
 _FNV_PRIME = np.uint64(0x100000001B3)  # FNV-1a, 64 bits
 _FNV_START = np.uint64(0xCBF29CE484222325)
 
-BATCH_BYTES = 4 << 20  # of text at a time: the scratch arrays, about 30 times that, stay small and are reused
+_0, _1 = np.uint64(0), np.uint64(1)
+_KIND_SHIFT, _WORD = np.uint32(KIND_SHIFT), np.uint32(WORD)
+_STRIDE = 256  # how far two sets are compared before it is asked again whether they can still be similar enough
+BATCH_BYTES = 1 << 20  # of text at a time: the scratch arrays, about 30 times that, stay small and are reused
 
 
 @dataclass(frozen=True)
@@ -81,9 +86,18 @@ class ShingleSets:
         return ShingleSets(self.values, self.starts[chosen], self.ends[chosen])
 
 
-def shingle(folded: Folded, size: ShingleSize) -> Shingles:
-    """All shingles of each folded document."""
-    hashes = np.empty(len(folded.codes), np.uint64)  # a shingle starts at a unit, a unit has at least one code point
+def shingled(texts: pa.Array | pa.ChunkedArray, size: ShingleSize) -> Iterator[tuple[Folded, Shingles]]:
+    """A column of texts folded and cut into shingles, BATCH_BYTES of text at a time; each batch is overwritten by the next."""
+    codes, hashes = np.empty(BATCH_BYTES, np.uint32), np.empty(BATCH_BYTES, np.uint64)
+    for batch in batches(texts, BATCH_BYTES):
+        folded = fold(batch, codes)
+        yield folded, shingle(folded, size, hashes)
+
+
+def shingle(folded: Folded, size: ShingleSize, buffer: npt.NDArray[np.uint64] | None = None) -> Shingles:
+    """All shingles of each folded document. `buffer`: where to put them, if they fit."""
+    most = len(folded.codes)  # a shingle starts at a unit, a unit has at least one code point
+    hashes = buffer if buffer is not None and len(buffer) >= most else np.empty(most, np.uint64)
     offsets = np.zeros(len(folded.offsets), np.int64)
     longest = int(folded.lengths.max(initial=0))
     count = _shingle(
@@ -97,9 +111,8 @@ def shingle_sets(texts: pa.Array | pa.ChunkedArray, size: ShingleSize) -> Shingl
     """The shingle sets of a column of texts, for verification."""
     values: list[npt.NDArray[np.uint32]] = []
     counts: list[npt.NDArray[np.int64]] = []
-    for batch in batches(texts, BATCH_BYTES):
-        shingles = shingle(fold(batch), size)
-        low, distinct = shingles.low(), np.zeros(len(batch), np.int64)
+    for _, shingles in shingled(texts, size):
+        low, distinct = shingles.low(), np.zeros(len(shingles.offsets) - 1, np.int64)
         values.append(low[: _sort_distinct(low, shingles.offsets, distinct)].copy())
         counts.append(distinct)
     return ShingleSets.from_sizes(np.concatenate([np.zeros(0, np.uint32), *values]), np.concatenate([np.zeros(0, np.int64), *counts]))
@@ -119,6 +132,25 @@ def jaccard(a: npt.NDArray[np.uint32], b: npt.NDArray[np.uint32]) -> float:
 
 
 @kernel
+def jaccard_from(threshold: float, a: npt.NDArray[np.uint32], b: npt.NDArray[np.uint32]) -> float:
+    """`jaccard` where it reaches the threshold, else 0: most pairs that fall short do so before they are read to their ends."""
+    i = j = common = 0
+    while i < len(a) and j < len(b):
+        possible = common + min(len(a) - i, len(b) - j)
+        if possible / (len(a) + len(b) - possible) < threshold:
+            return 0.0
+        last_i, last_j = min(i + _STRIDE, len(a)), min(j + _STRIDE, len(b))
+        while i < last_i and j < last_j:
+            x, y = a[i], b[j]
+            common += x == y
+            i += x <= y
+            j += y <= x
+    union = len(a) + len(b) - common
+    similarity = common / union if union else 0.0
+    return similarity if similarity >= threshold else 0.0
+
+
+@kernel
 def _shingle(
     codes: npt.NDArray[np.uint32],
     code_offsets: npt.NDArray[np.int64],
@@ -128,25 +160,33 @@ def _shingle(
     kinds: npt.NDArray[np.uint8],
     hashes: npt.NDArray[np.uint64],
     offsets: npt.NDArray[np.int64],
-) -> int:
+) -> np.int64:
     """Fill `hashes` and `offsets`; `prefixes` and `kinds` are scratch space for one document.
 
     prefixes[i] is the polynomial hash of the first i units, so that the hash of any window takes one multiplication (Karp and Rabin 1987).
     """
     character_power, word_power = _power(characters), _power(words)
-    size = 0
+    size = np.uint64(0)
     for document in range(len(code_offsets) - 1):
-        num_units = _units(codes, code_offsets[document], code_offsets[document + 1], prefixes, kinds)
-        for start in range(num_units):
-            if kinds[start] == CHARACTER:
-                end, power = start + characters, character_power
-            else:
-                end, power = start + words, word_power
-            if end <= num_units:
-                hashes[size] = fmix64(prefixes[end] - prefixes[start] * power)
-                size += 1
-        offsets[document + 1] = size
-    return size
+        first, last = np.uint64(code_offsets[document]), np.uint64(code_offsets[document + 1])
+        num_units = int(_units(codes, first, last, prefixes, kinds))
+        if characters == words:  # all windows alike: vectorised by LLVM
+            num = max(0, num_units - words + 1)
+            starts, ends, out = prefixes[:num], prefixes[words : words + num], hashes[np.int64(size) : np.int64(size) + num]
+            for i in range(num):
+                out[i] = fmix64(ends[i] - starts[i] * word_power)
+            size += np.uint64(num)
+        else:
+            for start in range(num_units):
+                if kinds[start] == CHARACTER:
+                    end, power = start + characters, character_power
+                else:
+                    end, power = start + words, word_power
+                if end <= num_units:
+                    hashes[size] = fmix64(prefixes[end] - prefixes[start] * power)
+                    size += _1
+        offsets[document + 1] = np.int64(size)
+    return np.int64(size)
 
 
 @kernel
@@ -158,36 +198,48 @@ def _power(exponent: int) -> np.uint64:
 
 
 @kernel
-def _units(codes: npt.NDArray[np.uint32], start: int, end: int, prefixes: npt.NDArray[np.uint64], kinds: npt.NDArray[np.uint8]) -> int:
-    """Kind of each unit of `codes[start:end]` and the hashes of all its prefixes; a word enters by its FNV-1a hash. Returns the number."""
-    size = 0
+def _units(codes: npt.NDArray[np.uint32], start: np.uint64, end: np.uint64, prefixes: npt.NDArray[np.uint64], kinds: npt.NDArray[np.uint8]) -> np.int64:
+    """Kind of each unit of `codes[start:end]` and the hashes of all its prefixes; a word enters by its FNV-1a hash. Returns the number.
+
+    Unsigned indices: numba asks of signed ones, at each access, whether they are negative.
+    """
+    size = np.uint64(0)
+    prefix = prefixes[0]
     i = start
     while i < end:
-        kind = codes[i] >> KIND_SHIFT
-        unit = np.uint64(codes[i])
-        i += 1
-        if kind == WORD:
-            unit = (_FNV_START ^ unit) * _FNV_PRIME
-            while i < end and codes[i] >> KIND_SHIFT == WORD:
+        code = codes[i]
+        kind = code >> _KIND_SHIFT
+        i += _1
+        if kind == _WORD:
+            unit = (_FNV_START ^ np.uint64(code)) * _FNV_PRIME
+            while i < end and codes[i] >> _KIND_SHIFT == _WORD:
                 unit = (unit ^ np.uint64(codes[i])) * _FNV_PRIME
-                i += 1
-        elif kind != CHARACTER:
-            continue
+                i += _1
+            unit = fmix64(unit)
+        else:
+            unit = np.uint64(code)
+        counted = np.uint64(kind >= _WORD)  # others only separate words: what is written for them is overwritten
+        following = prefix * _BASE + unit
         kinds[size] = kind
-        prefixes[size + 1] = prefixes[size] * _BASE + fmix64(unit)
-        size += 1
-    return size
+        size += counted
+        prefixes[size] = following if counted != _0 else prefix
+        prefix = following if counted != _0 else prefix
+    return np.int64(size)
 
 
 @kernel
 def _sort_distinct(values: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> int:
     """Sort each document's values in place, move the distinct ones to the front of the array, count them."""
     size = 0
+    scratch = np.empty(np.max(np.diff(offsets)) if len(offsets) > 1 else 0, np.uint32)
     for document in range(len(offsets) - 1):
-        part = np.sort(values[offsets[document] : offsets[document + 1]])
+        part = values[offsets[document] : offsets[document + 1]]
+        sort_values(part, scratch)
+        start = size
         for i in range(len(part)):
-            if i == 0 or part[i] != part[i - 1]:
-                values[size] = part[i]
+            value = part[i]
+            if i == 0 or value != values[size - 1]:
+                values[size] = value
                 size += 1
-                counts[document] += 1
+        counts[document] = size - start
     return size

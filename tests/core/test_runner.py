@@ -83,6 +83,22 @@ def test_changed_setting_makes_the_next_version_and_says_which(workspace, tmp_pa
     assert os.readlink(workspace.path / "toy" / "latest") == "v1"
 
 
+def test_a_job_knows_the_earlier_versions_of_its_own_stage_and_revision(workspace, tmp_path):
+    raw = make_raw(tmp_path / "raw", 5)
+    seen = []
+
+    def watch(job):
+        seen.append([version.ref for version in job.earlier])
+        TOY.run(job)
+
+    watched = replace(TOY, run=watch)
+    for suffix in "abc":
+        workspace.run(watched, {"suffix": suffix}, paths=[raw])
+    workspace.run(replace(watched, revision=2), {"suffix": "c"}, paths=[raw])
+    workspace.run(watched, {"suffix": "d"}, paths=[raw], name="other")
+    assert seen == [[], ["toy@v1"], ["toy@v2", "toy@v1"], [], []]
+
+
 def test_added_file_costs_only_its_unit_and_equals_from_scratch(workspace, tmp_path):
     raw = make_raw(tmp_path / "raw", 600)
     first = workspace.run(TOY, paths=[raw])

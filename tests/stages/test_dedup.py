@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -77,7 +78,7 @@ def test_levels_can_be_switched_off(workspace):
         made = dedup(workspace, config)
         assert sum(row["keep"] for row in read_all(made)) == kept
         assert {row["rule"] for row in read_rejected(made)} == rules
-    with pytest.raises(MsptError, match="both off"):
+    with pytest.raises(MsptError, match="all levels off"):
         dedup(workspace, {"exact": False, "near": False})
 
 
@@ -85,6 +86,18 @@ def test_source_priority_decides_between_equally_long_copies(workspace):
     given(workspace, [{"ref": str(i), "text": LONG, "source": source} for i, source in enumerate(["web", "books", "wiki"])])
     made = dedup(workspace, {"source_priority": ["wiki", "books"]})
     assert [row["source"] for row in read_all(made) if row["keep"]] == ["wiki"]
+
+
+def test_newest_and_quality_decide_where_the_columns_are_there(workspace):
+    rows = [{"ref": "old", "date": "2019-05-03", "quality": 0.9}, {"ref": "new", "date": "2020", "quality": 0.1}, {"ref": "undated", "quality": 1.0}]
+    given(workspace, [{**row, "text": LONG} for row in rows])
+    for order, survivor in ((None, "new"), (["quality", "newest"], "undated"), (["longest", "newest"], "new")):
+        made = dedup(workspace, {"order": order} if order else {})
+        assert [row["ref"] for row in read_all(made) if row["keep"]] == [survivor]
+    given(workspace, [{"ref": ref, "text": LONG, "quality": quality} for ref, quality in (("a", 0.2), ("b", None), ("c", 0.7))])
+    assert [row["ref"] for row in read_all(dedup(workspace)) if row["keep"]] == ["c"]
+    with pytest.raises(MsptError, match="names a criterion twice"):
+        dedup(workspace, {"order": ["newest", "newest"]})
 
 
 def test_copies_of_one_line_empty_tiny_and_huge_documents(workspace):
@@ -99,6 +112,19 @@ def test_copies_of_one_line_empty_tiny_and_huge_documents(workspace):
     assert made.stats["compared_exactly_only"] == 5
     assert any("too short" in note for note in workspace.notes.notes)
     assert made.stats["cluster_sizes"] == {"2": 1, "1000+": 1}
+
+
+@pytest.mark.soak
+def test_documents_of_fifty_megabytes(workspace):
+    letters = np.random.default_rng(2).integers(0x4E00, 0x9FA0, 17_000_000, dtype=np.uint32)
+    changed = letters.copy()
+    changed[::150] = 0x5929  # 5 of 150 shingles differ: similarity .935
+    texts = {name: codes.tobytes().decode("utf-32-le") for name, codes in (("a", letters), ("b", changed), ("c", letters[::-1]))}
+    given(workspace, texts | {"empty": "", "one": "一"}, shards=2)
+    made = dedup(workspace)
+    rows = {row["ref"]: row for row in read_all(made)}
+    assert {ref for ref, row in rows.items() if row["keep"]} == {min("ab", key=lambda ref: rows[ref]["id"]), "c", "empty", "one"}
+    assert max(row["similarity"] or 0 for row in rows.values()) == pytest.approx(145 / 155, abs=1e-3)
 
 
 def test_no_documents_at_all(workspace):

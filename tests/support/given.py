@@ -35,7 +35,10 @@ def run_given(job: Job[GivenConfig]) -> None:
         with job.write(shard_name(shard)) as path:
             write_docs(path, pa.Table.from_pylist(part, DOCS))
         with job.write(job.layer_file(shard)) as path:
-            write_table(path, pa.table({"keep": pa.array([row["ref"] not in job.config.dropped for row in part], pa.bool_())}))
+            layer = {"keep": pa.array([row["ref"] not in job.config.dropped for row in part], pa.bool_())}
+            if any("quality" in row for row in rows):
+                layer["quality"] = pa.array([row.get("quality") for row in part], pa.float32())
+            write_table(path, pa.table(layer))
 
 
 GIVEN = Stage(order=1, config=GivenConfig, run=run_given, writes="docs", reads={"rows": Files("JSONL of documents")}, name="given", doc="Given documents.")

@@ -8,10 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mspt.core.dedup.lsh import NOBODY
-from mspt.core.dedup.policy import policy_order
+from mspt.core.dedup.index import NOBODY
 from mspt.core.dedup.shingles import ShingleSize, shingle_sets
-from mspt.core.dedup.sketch import Sketch, SketchSettings, join, sketch
+from mspt.core.dedup.sketch import Sketch, SketchSettings
 from support.judging import judge
 
 SETTINGS = SketchSettings(ShingleSize(3, 3), bands=14, rows=4)
@@ -113,18 +112,3 @@ def test_documents_without_shingles_never_meet():
 def test_nothing_in_nothing_out():
     found, _, _ = judge([], 0.8, SETTINGS)
     assert len(found.survivors) == 0
-
-
-def test_order_is_longest_then_source_then_id():
-    order = policy_order(np.array([5, 9, 5, 5, 5]), pa.array(["web", "web", "books", "wiki", "books"]), pa.array(["b", "c", "e", "a", "d"]), ("wiki", "books"))
-    assert order.tolist() == [1, 3, 4, 2, 0]
-
-
-def test_joined_sketches_are_those_of_the_whole(tmp_path):
-    texts = family_corpus(1)
-    whole = sketch(pa.array(texts), SETTINGS)
-    parts = join([sketch(pa.array(part, pa.string()), SETTINGS) for part in (texts[:7], [], texts[7:])], SETTINGS.bands)
-    whole.save(tmp_path / "sketch")
-    loaded = Sketch.load(tmp_path / "sketch")
-    for name in ("exact", "lengths", "num_shingles", "keys", "sample_values", "sample_offsets"):
-        assert getattr(parts, name).tolist() == getattr(whole, name).tolist() == getattr(loaded, name).tolist()

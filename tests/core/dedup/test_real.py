@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mspt.core.dedup.lsh import NOBODY
+from mspt.core.dedup.index import NOBODY
 from mspt.core.dedup.shingles import ShingleSize, jaccard, shingle_sets
 from mspt.core.dedup.sketch import SketchSettings
 from support.judging import judge

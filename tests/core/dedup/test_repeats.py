@@ -8,9 +8,8 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 
-from mspt.core.dedup.repeats import repeat_ratios
 from mspt.core.dedup.shingles import ShingleSize, shingle_sets
-from mspt.core.dedup.sketch import SketchSettings, sketch
+from support.judging import repeat_ratios_of
 
 
 def test_estimates_agree_with_the_exact_count():
@@ -25,7 +24,7 @@ def test_estimates_agree_with_the_exact_count():
     sets = [set(values.tolist()) for values in map(shingle_sets(pa.array(texts), ShingleSize()).__getitem__, range(len(texts)))]
     holders = Counter(value for own in sets for value in own)
     exact = np.array([sum(holders[value] > 1 for value in own) / len(own) for own in sets])
-    estimate = repeat_ratios(sketch(pa.array(texts), SketchSettings()).samples)
+    estimate = repeat_ratios_of(texts, shards=3)
     error = estimate - exact
     standard = np.sqrt(exact * (1 - exact) / np.array([len(own) / 16 for own in sets]))
     assert exact.min() < 0.05
@@ -40,12 +39,12 @@ def test_a_short_text_inside_a_long_one_is_found():
     words = [f"w{i}" for i in range(100_000)]
     part = " ".join(chooser.choices(words, k=600))
     long = part + " " + " ".join(chooser.choices(words, k=20_000))
-    ratios = repeat_ratios(sketch(pa.array([part, long]), SketchSettings()).samples)
+    ratios = repeat_ratios_of([part, long])
     assert ratios[0] == 1.0
     assert 0.01 < ratios[1] < 0.06  # 596 of 20,596 shingles: .029
 
 
 def test_repeats_inside_one_document_do_not_count_and_short_ones_are_unknown():
-    ratios = repeat_ratios(sketch(pa.array(["春眠不觉晓处处闻啼鸟" * 100, "一二三", ""]), SketchSettings()).samples)
+    ratios = repeat_ratios_of(["春眠不觉晓处处闻啼鸟" * 100, "一二三", ""])
     assert ratios[0] == 0 or np.isnan(ratios[0])  # ten distinct shingles, sampled or not
     assert np.isnan(ratios[1:]).all()

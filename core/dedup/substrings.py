@@ -1,0 +1,211 @@
+"""Repeated substrings: every stretch of at least N characters that stands earlier in policy order is removed (Lee et al. 2022).
+
+The window at position i of a document is repeated if the same N characters stand in a kept document before it, or in the same document wholly before i; the
+first of them, in policy order, counts as the original. The union of repeated windows is removed. So no character is lost: each removed one has an equal one,
+with N equal characters around it, earlier in the order. A document of which less than MIN_LEFT would stay is rejected whole, and is no original then.
+Characters are compared as they are, unfolded. Code, verse and tables are left alone (paragraphs.LEFT_ALONE).
+
+A suffix array of a whole corpus would need 48 bytes of memory a character, so it is built of the few texts that can repeat, in blocks:
+
+    anchors     winnowing (Schleimer, Wilkerson and Aiken 2003) selects, in every window, the k-gram (k = N / 2) with the smallest hash, the last of equal
+                ones. Equal windows select the same k-gram, so both copies of a repeated window have an anchor of one hash: about 4 of N positions are anchors
+    candidates  anchors whose hash occurs twice or more (runs.py), with the text that windows around them can reach
+    blocks      candidates by ranges of the hash, as many as fit into memory; a window is judged in the block of its own anchor, where all its copies are
+    walk        in policy order over the repeated windows that the blocks found
+
+Hashes choose what is looked at; the suffix array decides, on characters. The result does not depend on the number of blocks (tested against brute force).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from mspt.core.dedup.anchors import mark_own
+from mspt.core.dedup.suffixes import NONE, first_copies
+
+MIN_LEFT = 0.1  # of a document's characters
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Different stretches of text one after another: stretch i is `codes[ends[i - 1]:ends[i]]`, first seen from `starts[i]` on in the document `ranks[i]`.
+
+    The same text elsewhere (boilerplate) is not held again: it stands from `copy_starts` on in `copy_ranks`, too, and is stretch `copy_of`.
+    """
+
+    codes: npt.NDArray[np.uint32]
+    ranks: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    copy_ranks: npt.NDArray[np.int64]
+    copy_starts: npt.NDArray[np.int64]
+    copy_of: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Runs of repeated windows: `lengths` windows from `starts` on in document `ranks` equal those from `first_starts` on in document `first_ranks`."""
+
+    ranks: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    lengths: npt.NDArray[np.int64]
+    first_ranks: npt.NDArray[np.int64]
+    first_starts: npt.NDArray[np.int64]
+
+    @classmethod
+    def join(cls, parts: Sequence[Windows]) -> Windows:
+        """Those of all blocks, by rank and start."""
+        columns = [np.concatenate([np.zeros(0, np.int64), *(getattr(part, name) for part in parts)]) for name in cls.__dataclass_fields__]
+        order = np.lexsort((columns[1], columns[0]))
+        return cls(*(column[order] for column in columns))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What is removed of a document: [start, end), which stands in the document `survivor` (a rank) first, as far as its first window goes."""
+
+    start: int
+    end: int
+    survivor: int
+
+
+def gather(ranks: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], stretches: Sequence[npt.NDArray[np.uint32]]) -> Candidates:
+    """Candidates of stretches in any order."""
+    known: dict[bytes, int] = {}
+    different: list[int] = []
+    copies: list[tuple[int, int]] = []
+    for i in np.lexsort((starts, ranks)).tolist():
+        number = known.setdefault(xxhash.xxh3_128_digest(stretches[i].tobytes()), len(different))
+        if number == len(different) or not np.array_equal(stretches[i], stretches[different[number]]):
+            different.append(i)
+        else:
+            copies.append((i, number))
+    copied = np.array(copies, np.int64).reshape(-1, 2)
+    codes = np.concatenate([np.zeros(0, np.uint32), *(stretches[i] for i in different)])
+    ends = np.cumsum([len(stretches[i]) for i in different], dtype=np.int64)
+    return Candidates(codes, ranks[different], starts[different], ends, ranks[copied[:, 0]], starts[copied[:, 0]], copied[:, 1])
+
+
+def find_windows(candidates: Candidates, length: int, low: int, high: int) -> Windows:
+    """Repeated windows whose own anchor has a hash of [low, high), and the first copy of each. First copies themselves are left out."""
+    offsets = np.concatenate([np.zeros(1, np.int64), candidates.ends])
+    places = np.arange(len(candidates.codes))
+    firsts = first_copies(candidates.codes, candidates.ends, length)
+    own = mark_own(candidates.codes, offsets, length, low, high)
+    stretch = np.repeat(np.arange(len(candidates.ends)), np.diff(offsets))
+    shift = candidates.starts - offsets[:-1]  # from places among the candidates to places in the documents
+    later = _runs(np.flatnonzero(own & (firsts != NONE) & (firsts != places)), firsts, stretch)
+    found = Windows(candidates.ranks[later.here], later.places + shift[later.here], later.lengths, *_first(candidates, later, shift))
+    return Windows.join([found, _windows_of_copies(candidates, own, np.where(firsts == NONE, places, firsts), stretch, offsets)])
+
+
+def _windows_of_copies(
+    candidates: Candidates, own: npt.NDArray[np.bool_], firsts: npt.NDArray[np.int64], stretch: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]
+) -> Windows:
+    """All windows of a copy are repeated: their first copies are those of the stretch that it is a copy of, or stand in it."""
+    copied = np.zeros(len(candidates.ends), np.bool_)
+    copied[candidates.copy_of] = True
+    runs = _runs(np.flatnonzero(own & copied[stretch]), firsts, stretch)
+    bounds = np.searchsorted(runs.here, np.arange(len(candidates.ends) + 1))  # runs of stretch i: bounds[i] to bounds[i + 1]
+    counts = np.diff(bounds)[candidates.copy_of]
+    copy = np.repeat(np.arange(len(counts)), counts)
+    run = np.arange(len(copy)) - np.repeat(np.cumsum(counts) - counts, counts) + bounds[candidates.copy_of[copy]]
+    chosen = _Runs(*(getattr(runs, name)[run] for name in _Runs.__dataclass_fields__))
+    starts = chosen.places - offsets[chosen.here] + candidates.copy_starts[copy]
+    return Windows(candidates.copy_ranks[copy], starts, chosen.lengths, *_first(candidates, chosen, candidates.starts - offsets[:-1]))
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """Places that follow each other in a stretch (`here`), and so do their first copies (from `firsts` on, in the stretch `there`)."""
+
+    places: npt.NDArray[np.int64]
+    firsts: npt.NDArray[np.int64]
+    lengths: npt.NDArray[np.int64]
+    here: npt.NDArray[np.int64]
+    there: npt.NDArray[np.int64]
+
+
+def _runs(places: npt.NDArray[np.int64], firsts: npt.NDArray[np.int64], stretch: npt.NDArray[np.int64]) -> _Runs:
+    first = firsts[places]
+    here, there = stretch[places], stretch[first]
+    begins = np.ones(len(places), np.bool_)
+    begins[1:] = (np.diff(places) != 1) | (np.diff(first) != 1) | (np.diff(here) != 0) | (np.diff(there) != 0)
+    heads = np.flatnonzero(begins)
+    return _Runs(places[heads], first[heads], np.diff(np.append(heads, len(places))), here[heads], there[heads])
+
+
+def _first(candidates: Candidates, runs: _Runs, shift: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    return candidates.ranks[runs.there], runs.firsts + shift[runs.there]
+
+
+def walk(windows: Windows, length: int, sizes: npt.NDArray[np.int64]) -> tuple[dict[int, list[Cut]], dict[int, float]]:
+    """Cuts of documents that stay, and the share that would have been cut of those that are rejected; both by rank. `sizes`: characters, by rank."""
+    cuts: dict[int, list[Cut]] = {}
+    rejected: dict[int, float] = {}
+    originals = _Originals(length)
+    bounds = np.append(np.flatnonzero(np.diff(windows.ranks, prepend=-1)), len(windows.ranks)).tolist()
+    columns = (windows.starts, windows.lengths, windows.first_ranks, windows.first_starts)
+    for head, tail in pairwise(bounds):
+        rank = int(windows.ranks[head])
+        found = _cuts(rank, list(zip(*(column[head:tail].tolist() for column in columns), strict=True)), length, originals, rejected)
+        removed = sum(cut.end - cut.start for cut in found)
+        if removed and sizes[rank] - removed < MIN_LEFT * sizes[rank]:
+            rejected[rank] = removed / int(sizes[rank])
+            originals.forget()
+        else:
+            originals.keep(rank)
+            if found:
+                cuts[rank] = found
+    return cuts, rejected
+
+
+class _Originals:
+    """Which kept window stands for those whose first copy went with a rejected document. All others have their first copy as the original."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self.kept: dict[tuple[int, int], tuple[int, int]] = {}  # first copy -> (rank, start) of the original
+        self.new: dict[tuple[int, int], int] = {}  # of the document that is judged
+
+    def find(self, rank: int, start: int, first: tuple[int, int]) -> int | None:
+        """Rank of the original of a window; None: it is the original, or overlaps with it."""
+        if first in self.kept:
+            return self.kept[first][0]
+        place = self.new.setdefault(first, start)
+        return rank if place + self.length <= start else None
+
+    def keep(self, rank: int) -> None:
+        self.kept.update({first: (rank, start) for first, start in self.new.items()})
+        self.new.clear()
+
+    def forget(self) -> None:
+        self.new.clear()
+
+
+def _cuts(rank: int, runs: Sequence[tuple[int, int, int, int]], length: int, originals: _Originals, rejected: dict[int, float]) -> list[Cut]:
+    """Cuts of one document; runs: (start, number of windows, rank and start of the first copy)."""
+    cuts: list[Cut] = []
+
+    def add(start: int, end: int, survivor: int) -> None:
+        if cuts and start <= cuts[-1].end:
+            cuts[-1] = Cut(cuts[-1].start, max(end, cuts[-1].end), cuts[-1].survivor)
+        else:
+            cuts.append(Cut(start, end, survivor))
+
+    for start, number, first_rank, first_start in runs:
+        if first_rank not in rejected:
+            if first_rank != rank or first_start + length <= start:
+                add(start, start + number - 1 + length, first_rank)
+            continue
+        for i in range(number):
+            survivor = originals.find(rank, start + i, (first_rank, first_start + i))
+            if survivor is not None:
+                add(start + i, start + i + length, survivor)
+    return cuts

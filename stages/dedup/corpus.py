@@ -1,0 +1,212 @@
+"""First phase: sorted runs of the sketches of every live document, shard by shard, and what the parent holds of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mspt.core.errors import InputError
+from mspt.core.stage import Job, Unit, UnitOutput
+from mspt.stages.dedup.small import map_units
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from mspt.core.dedup.merge import RunFile
+    from mspt.core.dedup.policy import Standing
+    from mspt.core.dedup.sketch import SketchSettings
+    from mspt.core.shards import Docs
+    from mspt.stages.dedup import DedupConfig
+
+RUNS = "runs.npy"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Documents of one shard: positions `runs.start` to `end` in the corpus."""
+
+    docs: Docs
+    number: int  # of the shard in docs
+    runs: RunFile
+    end: int
+
+    @property
+    def slice(self) -> slice:
+        return slice(self.runs.start, self.end)
+
+    def rows(self) -> npt.NDArray[np.uint32]:
+        """Row in the shard of each document."""
+        from mspt.core.dedup.index import Runs
+
+        rows: npt.NDArray[np.uint32] = Runs.map(self.runs.path)[1][0]
+        return rows
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """All documents that are compared: first the old ones (positions below `num_old`), then the live documents of the input.
+
+    26 bytes a document: 16 + 4 + 4 + 2.
+    """
+
+    shards: tuple[Shard, ...]
+    num_old: int
+    num_old_shards: int
+    ids: npt.NDArray[np.uint8]  # [documents, 16]
+    ranks: npt.NDArray[np.uint32]  # place in policy order
+    num_shingles: npt.NDArray[np.uint32]
+    sources: tuple[str, ...]
+    source_codes: npt.NDArray[np.uint16]
+
+    def __len__(self) -> int:
+        return len(self.ranks)
+
+    @property
+    def new_shards(self) -> tuple[Shard, ...]:
+        return self.shards[self.num_old_shards :]
+
+    def shard_of(self, position: int) -> Shard:
+        """The shard that holds a document."""
+        return next(shard for shard in self.shards if shard.runs.start <= position < shard.end)
+
+
+def sketch_settings(config: DedupConfig) -> SketchSettings:
+    """The settings of a sketch, as the domain takes them."""
+    from mspt.core.dedup.shingles import ShingleSize
+    from mspt.core.dedup.sketch import SketchSettings
+
+    return SketchSettings(ShingleSize(config.characters, config.words), config.bands, config.rows, config.seed)
+
+
+# --- in workers --------------------------------------------------------------------------------------------------------
+
+
+def sketch_shard(payload: tuple[Docs, int, SketchSettings, tuple[str, ...]], out: UnitOutput) -> dict[str, Any]:
+    """The sorted runs of a shard's live documents, and behind them: rows, ids, folded lengths, numbers of sources, dates, qualities."""
+    import numpy as np
+
+    from mspt.core.dedup.ids import parse_ids
+    from mspt.core.dedup.policy import date_numbers, quality_numbers
+    from mspt.core.dedup.sketch import make_runs, sketch
+
+    docs, shard, settings, judged_by = payload
+    table = docs.read(shard, ["id", "source", "text", "keep", *judged_by])
+    keep = table.column("keep").to_numpy()
+    rows = np.flatnonzero(keep).astype(np.uint32)
+    live = table if len(rows) == table.num_rows else table.filter(table.column("keep"))
+    del table
+    sketches = sketch(live.column("text"), settings)
+    try:
+        ids = parse_ids(live.column("id"))
+    except ValueError as error:
+        raise InputError(f"{docs.ref}: {error}", "ids are made by `mspt clean` (core/text/documents.py, document_id)") from None
+    names, codes = _sources(live.column("source"))
+    dates = date_numbers(live.column("date")) if "date" in judged_by else np.zeros(len(rows), np.int64)
+    qualities = quality_numbers(live.column("quality")) if "quality" in judged_by else np.full(len(rows), -np.inf)
+    make_runs(sketches).save(out.path(RUNS), rows, ids, sketches.lengths, codes, dates, qualities)
+    return {"documents": len(rows), "names": names}
+
+
+def _sources(column: pa.ChunkedArray) -> tuple[list[str], npt.NDArray[np.uint16]]:
+    """Distinct names, and the number of each row's."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    encoded = pc.fill_null(column, "").combine_chunks().dictionary_encode()
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.uint16)
+
+
+# --- in the parent -----------------------------------------------------------------------------------------------------
+
+
+def build_corpus(job: Job[DedupConfig], docs: Docs, old: Sequence[Shard]) -> Corpus:
+    """Sketch all shards; put the documents in policy order, behind the old ones."""
+    import numpy as np
+
+    from mspt.core.dedup.index import MAX_DOCUMENTS
+    from mspt.core.dedup.merge import RunFile
+
+    judged_by = tuple(name for name in ("date", "quality") if name in docs.columns())
+    payloads = [(docs, i, sketch_settings(job.config), judged_by) for i in range(docs.num_shards)]
+    results = map_units(job, sketch_shard, [Unit(f"{p[1]:05d}", p, docs.bytes(p[1])) for p in payloads], what="signatures", group="sketch")
+    start = num_old = old[-1].end if old else 0
+    shards = list(old)
+    for number, result in enumerate(results):
+        shards.append(Shard(docs, number, RunFile(result.path(RUNS), start), start + result.stats["documents"]))
+        start = shards[-1].end
+    if start > MAX_DOCUMENTS:
+        raise InputError(f"{start:,} documents are more than {MAX_DOCUMENTS:,}", "deduplicate in parts: the later ones --against the earlier")
+    sources = tuple(dict.fromkeys(name for result in results for name in result.stats["names"]))
+    own = shards[len(old) :]
+    codes, ranks = np.zeros(start, np.uint16), np.empty(start, np.uint32)
+    standing = _standing(job.config, own, [result.stats["names"] for result in results], sources, codes[num_old:])
+    ids = np.concatenate([_old_ids(old), standing.ids])
+    ranks[:num_old] = _old_ranks(old)
+    _rank(job.config, standing, ranks[num_old:], num_old)
+    return Corpus(tuple(shards), num_old, len(old), ids, ranks, _num_shingles(shards, start), sources, codes)
+
+
+def _standing(config: DedupConfig, shards: Sequence[Shard], names: Sequence[list[str]], sources: Sequence[str], codes: npt.NDArray[np.uint16]) -> Standing:
+    """What decides between the new documents; fills the numbers of their sources."""
+    import numpy as np
+
+    from mspt.core.dedup.index import Runs
+    from mspt.core.dedup.policy import Standing, source_ranks
+
+    num, first = len(codes), shards[0].runs.start if shards else 0
+    found = Standing(np.empty(num, np.int64), np.empty(num, np.int32), np.empty(num, np.int64), np.empty(num), np.empty((num, 16), np.uint8))
+    of_source = source_ranks(sources, config.source_priority)
+    number_of = {name: number for number, name in enumerate(sources)}
+    for shard, own_names in zip(shards, names, strict=True):
+        part = slice(shard.runs.start - first, shard.end - first)
+        _, found.ids[part], found.lengths[part], own, found.dates[part], found.qualities[part] = Runs.map(shard.runs.path)[1]
+        codes[part] = np.array([number_of[name] for name in own_names], np.uint16)[own]
+        found.source_ranks[part] = of_source[codes[part]]
+    return found
+
+
+def _rank(config: DedupConfig, standing: Standing, ranks: npt.NDArray[np.uint32], first: int) -> None:
+    import numpy as np
+
+    from mspt.core.dedup.policy import policy_order
+
+    ranks[policy_order(standing, config.order)] = np.arange(first, first + len(ranks), dtype=np.uint32)
+
+
+def _old_ids(old: Sequence[Shard]) -> npt.NDArray[np.uint8]:
+    import numpy as np
+    import pyarrow as pa
+
+    from mspt.core.dedup.ids import parse_ids
+
+    parts = [parse_ids(shard.docs.read(shard.number, ["id"], check=False).column("id").take(pa.array(shard.rows()))) for shard in old]
+    return np.concatenate([np.zeros((0, 16), np.uint8), *parts])
+
+
+def _old_ranks(old: Sequence[Shard]) -> npt.NDArray[np.uint32]:
+    """Old documents keep the order they had in their artifacts, the oldest artifact first."""
+    import numpy as np
+
+    from mspt.core.dedup.index import Runs
+
+    ranks = np.empty(old[-1].end if old else 0, np.uint32)
+    for ref in dict.fromkeys(shard.docs.ref for shard in old):
+        own = [shard for shard in old if shard.docs.ref == ref]
+        order = np.argsort(np.concatenate([Runs.map(shard.runs.path)[1][1] for shard in own]), kind="stable")
+        first = own[0].runs.start
+        ranks[first + order] = np.arange(first, first + len(order), dtype=np.uint32)
+    return ranks
+
+
+def _num_shingles(shards: Sequence[Shard], num: int) -> npt.NDArray[np.uint32]:
+    import numpy as np
+
+    from mspt.core.dedup.index import Runs
+
+    found = np.empty(num, np.uint32)
+    for shard in shards:
+        found[shard.slice] = Runs.map(shard.runs.path)[0].num_shingles
+    return found
