@@ -127,6 +127,8 @@ def _validate(spec: FieldSpec, value: Any, where: str) -> Any:
     try:
         if spec.setting.convert is not None and value is not None:
             value = spec.setting.convert(value)
+        if spec.is_list and spec.setting.convert is None and isinstance(value, list | tuple):
+            value = [part for item in value for part in (map(str.strip, item.split(",")) if isinstance(item, str) else (item,))]  # --steps decode,extract
         if isinstance(value, bool) and _inner_type(spec.type) in (int, float):
             raise ValueError("expected a number")  # pydantic takes true for 1
         return _adapter(spec.type, tuple(sorted(spec.setting.limits.items()))).validate_python(value)

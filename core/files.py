@@ -102,7 +102,7 @@ def remove_temporaries(directory: Path) -> None:
 
 
 def is_disk_full(error: BaseException) -> bool:
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def is_machine_fault(error: BaseException) -> bool:

@@ -233,6 +233,7 @@ def parse_limits(limits: tuple[str, ...]) -> dict[str, float | None]:
         name, equals, value = text.partition("=")
         try:
             found[name.strip()] = None if value.strip() == "off" else float(value)
+            equals = equals if value.strip() == "off" or 0 <= float(value) < math.inf else ""
         except ValueError:
             equals = ""
         if not equals:

@@ -13,6 +13,7 @@ from mspt.core.shards import TARGET_BYTES, write_docs, write_table
 from mspt.core.stage import UnitOutput
 from mspt.core.text.documents import DOCS, MAX_EXCERPT_CHARACTERS, REJECTED, REMOVED, clip, document_id
 from mspt.core.text.outcomes import Document, Part, Rejection
+from mspt.core.text.readers.fields import scalar
 from mspt.stages.clean.tallies import Tallies
 
 
@@ -88,12 +89,12 @@ class Writer:
     def _leave_out(self, identity: str, source: str, ref: str, parts: Iterable[Part]) -> None:
         for part in parts:
             place = (part.start, part.end, part.text[:MAX_EXCERPT_CHARACTERS], clip(part.text), None, None)
-            self.removed.add(part.text, identity, ref, source, None, None, "clean", part.rule, None, None, part.detail, *place)
+            self.removed.add(part.text, identity, ref, source, None, None, "clean", part.rule, None, None, scalar(part.detail), *place)
 
     def _reject(self, identity: str, source: str, ref: str, rejection: Rejection) -> None:
         text = clip(rejection.text)
         measured = (rejection.value, rejection.threshold) if rejection.value or rejection.threshold else (None, None)
         excerpt = rejection.text[rejection.start : rejection.end or None][:MAX_EXCERPT_CHARACTERS]
         head = (identity, ref, source, rejection.url, rejection.meta, "clean", rejection.rule)
-        self.rejected.add(text, *head, *measured, rejection.detail, rejection.start, rejection.end, excerpt, text, None, None)
+        self.rejected.add(text, *head, *measured, scalar(rejection.detail), rejection.start, rejection.end, excerpt, text, None, None)
         self.tallies.count_rejection(source, rejection)

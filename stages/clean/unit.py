@@ -221,4 +221,4 @@ def _count_lines(census: SourceCensus, type_name: str, found: Record | Problem) 
 
 
 def as_rejection(problem: Problem) -> Rejection:
-    return Rejection("read", problem.rule, problem.value, problem.threshold, problem.detail, text=problem.text)
+    return Rejection("read", problem.rule, problem.value, problem.threshold, problem.detail, text=problem.text, url=problem.url, meta=problem.meta)

@@ -79,6 +79,14 @@ def test_a_rejected_record_is_found_by_its_own_names(clean, name):
     assert (row["rule"], row["text"], row["excerpt"], row["url"], row["meta"]) == ("too-short", "", "", "", "")
 
 
+def test_records_without_text_are_found_too(raw, clean):
+    lines = [{"id": "n-1", "url": "http://n/1", "body": "秘密的内容"}, {"id": "n-2", "text": ["秘密的内容"]}]
+    (raw / "n.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    made = clean("http://n/1", "n-2")
+    gone = {row["ref"]: (row["rule"], row["text"], row["excerpt"]) for row in rows(made, "rejected/rejected-*.parquet") if row["ref"].startswith("n.")}
+    assert gone == {"n.jsonl#0": ("no-text", "", ""), "n.jsonl#1": ("no-text", "", "")}
+
+
 def test_a_longer_list_costs_no_cleaning_and_equals_a_run_from_scratch(clean, monkeypatch):
     clean("a-3")
     monkeypatch.setattr("mspt.stages.clean.unit.clean", None)  # would raise if a record were cleaned

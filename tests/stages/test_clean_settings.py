@@ -214,3 +214,18 @@ def test_a_file_of_leftovers_adds_to_the_shipped_ones(clean, workspace, tmp_path
     mine.write_text("[[line]]\n", encoding="utf-8")
     with pytest.raises(MsptError, match="no rules for leftovers"):
         workspace.run("clean", {"steps": ["extract"]}, paths=[tmp_path / "raw"], files={"leftovers": [mine]})
+
+
+def test_lists_may_be_written_with_commas(clean):
+    files = {"a.jsonl": jsonl({"text": MOJIBAKE}, {"text": "短"})}
+    assert rows(clean(files, steps=["decode,extract"])) == rows(clean(files, steps=["decode", "extract"]))
+    assert {row["rule"] for row in rows(clean(files, limit=["too-short=off, few-stop-words=off"]), "rejected/*.parquet")} == set()
+    for limit in ("too-short=nan", "too-short=inf", "too-short=-5", "too-short="):
+        with pytest.raises(MsptError, match="expected RULE=NUMBER"):
+            clean(files, limit=[limit])
+
+
+def test_lone_surrogates_in_the_names_of_fields_are_survived(clean):
+    made = clean({"a.jsonl": b'{"te\\ud800xt":"key"}\n' + jsonl({"text": CHINESE})})
+    assert [row["rule"] for row in rows(made, "rejected/*.parquet")] == ["no-text"]
+    assert len(rows(made)) == 1

@@ -51,6 +51,8 @@ class Problem:
     value: float = 0.0
     threshold: float = 0.0
     text: str = ""  # what was there, where it can be shown
+    url: str = ""  # of the record, and its other fields as JSON, where they can be read
+    meta: str = ""
 
 
 def walk(stream: ByteStream, ref: str, limits: Limits = DEFAULTS, scratch: Path | None = None) -> Iterator[Leaf | Problem]:

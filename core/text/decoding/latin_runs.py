@@ -13,6 +13,8 @@ from mspt.core.text.decoding.suspicion import CP1252_SPECIALS
 
 TO_LATIN_1 = str.maketrans(CP1252_SPECIALS)
 HIGH = "\u0080-\u00ff" + "".join(CP1252_SPECIALS)
+# The byte 9D is nothing in cp1252, so many readers drop it: what remains of a closing quotation mark is "â€".
+LOST_9D = re.compile("â€(?![\x80-\xbf" + "".join(CP1252_SPECIALS) + "])")
 HIGH_RUN = re.compile(f"[{HIGH}]+")
 QUOTE_MARKS = "‘’“”„‚…–—«»‹›\xa0\xad"
 QUOTES = frozenset(QUOTE_MARKS)
@@ -82,7 +84,7 @@ def _is_proven(found: _Evidence) -> bool:
 
 def _as_utf8(run: str) -> str | None:
     try:
-        return run.translate(TO_LATIN_1).encode("latin-1").decode("utf-8")
+        return LOST_9D.sub("â€\x9d", run).translate(TO_LATIN_1).encode("latin-1").decode("utf-8")
     except UnicodeError:
         return None
 

@@ -107,10 +107,13 @@ def load_rules(*extensions: Path) -> Rules:
     for path in (SHIPPED, *extensions):
         try:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
+            if others := sorted(data.keys() - {"line", "tail"}):
+                raise ValueError(f"there is no [[{others[0]}]], only [[line]] and [[tail]]")
             lines |= _by_name(map(_line_rule, data.get("line", [])))
             tails |= _by_name(map(_tail_rule, data.get("tail", [])))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, re.error) as error:
-            raise MsptError(f"{path}: no rules for leftovers: {error}", f"the form of a rule stands at the top of {SHIPPED}") from error
+            missing = f"a rule lacks {error}" if isinstance(error, KeyError) else str(error)
+            raise MsptError(f"{path}: no rules for leftovers: {missing}", f"the form of a rule stands at the top of {SHIPPED}") from error
     return Rules(tuple(chain.from_iterable(lines.values())), tuple(chain.from_iterable(tails.values())))
 
 
@@ -128,12 +131,22 @@ def _line_rule(entry: dict[str, Any]) -> LineRule:
     section = entry.get("section", "")
     if section not in ("", LINKS, REST):
         raise ValueError(f'{entry["name"]}: section is "{LINKS}" or "{REST}", not {section!r}')
-    return LineRule(str(entry["name"]), int(entry["max_units"]), where, section, _either(entry["patterns"]))
+    if entry["max_units"] < 0:
+        raise ValueError(f"{entry['name']}: max_units = {entry['max_units']}")
+    return LineRule(_name(entry), int(entry["max_units"]), where, section, _either(entry["patterns"]))
 
 
 def _tail_rule(entry: dict[str, Any]) -> TailRule:
-    return TailRule(str(entry["name"]), re.compile(_either(entry["patterns"]).pattern, re.IGNORECASE))
+    return TailRule(_name(entry), re.compile(_either(entry["patterns"]).pattern, re.IGNORECASE))
 
 
-def _either(patterns: Iterable[str]) -> re.Pattern[str]:
+def _name(entry: dict[str, Any]) -> str:
+    if not isinstance(entry["name"], str) or not entry["name"].strip():
+        raise ValueError(f"name = {entry['name']!r}: a rule has a name")
+    return entry["name"]
+
+
+def _either(patterns: Any) -> re.Pattern[str]:
+    if not isinstance(patterns, list) or not patterns or not all(isinstance(pattern, str) and pattern for pattern in patterns):
+        raise ValueError(f"patterns = {patterns!r}: a list of regular expressions")
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))

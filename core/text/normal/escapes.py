@@ -32,10 +32,10 @@ MAIN_SHARE, SOLE_SHARE = 0.3, 0.6  # of the characters, from which on many escap
 ABOUT = re.compile(
     r"\b(?:escap(?:e|ing) (?:sequence|character|code)|escaped|unescap|backslash|regexp?\b|regular expression|unicode|utf-?8|codecs?\b|ascii\b|json\b|html|"
     r"xml\b|css\b|markdown|bbcode|(?:percent|url)[- ]?(?:en|de)cod|(?:character|named) (?:entit|reference)|newlines?\b|line ?feed|tags?\b|string literal|"
-    r"printf)",
+    r"printf|(?:for|in|is|as|bold|and) (?:bold|italics?)\b|ampersand|in the shell\b)",
     re.ASCII,
 )
-ABOUT_HAN = re.compile("转义|轉義|跳脫|反斜|正则表达|正規表|正則表|换行符|換行符|编码|編碼|解码|解碼|字符串|字串|标签|標籤|实体引用|字符实体")
+ABOUT_HAN = re.compile("转义|轉義|跳脫|反斜|正则表达|正規表|正則表|换行符|換行符|编码|編碼|解码|解碼|字符串|字串|标签|標籤|实体引用|字符实体|[变變加粗斜][粗体體斜]|换行|換行|下划线|底線")
 ASCII_RUN = re.compile("[ -~]{3,}")
 
 # Escaped once: \n and \"; twice: \\n and \\\"; three times: \\\\n and \\\\\\\".
@@ -56,6 +56,7 @@ NAMED_BEFORE = re.compile(r"[\s\"'“‘「『`(\[{（【《<^|=+,，、]")
 NAMED_AFTER = re.compile(r"[\s`)\]}）】》>|,.;:，。；：、”’」』+*?]|[\"'](?![A-Za-z\u3400-\u9fff])|\Z")
 # What Python's repr escapes where it leaves Han as they are: blanks, marks that show nothing, private use.
 UNPRINTED = re.compile("[\x80-\xa0\xad\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ue000-\uf8ff\ufeff]")
+LOWER = re.compile("[a-z]")
 UNSAFE = re.compile(r"[A-Za-z0-9\\\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # nobody need escape a letter, and with a backslash or a digit a new escape could arise
 
 
@@ -170,6 +171,8 @@ def _stand_instead(text: str, kind: str, escapes: list[Escape]) -> bool:
     if kind in ("quote", "apostrophe", "slash"):
         return text.count(escapes[0].characters) - number <= MAX_BARE * number
     if kind == "line":
+        if 2 * sum(1 for one in escapes if LOWER.match(text, one.end)) > len(escapes):
+            return False  # commands of TeX, paths of Windows
         written, bare_ends = sum(one.characters.count("\n") for one in escapes), text.count("\n")
         return written >= bare_ends and ((written >= MANY_ESCAPES and bare_ends <= MAX_BARE * written) or are_embedded(text, escapes))
     is_main = sum(one.end - one.start for one in escapes) >= (MAIN_SHARE if number >= MANY_ESCAPES else SOLE_SHARE) * len(text)

@@ -36,7 +36,7 @@ MAX_OVERLONG = 0.1  # of the characters, in lines that are longer
 MIN_MARKED = 0.8  # of the lines that end short: with a blank or an indented line behind them. Else any sentence at the end of a line may end a paragraph
 MAX_INDENT = 8  # blanks by which a first line, or all but the first of an item, may be indented
 
-FIRST_WIDE = "\u2018"  # of both
+FIRST_WIDE, OF_BOTH = "\u2018", "\u2018\u2019\u201c\u201d\u2026"  # of both below; quotes and ellipses, which Western text has too
 IS_HAN, IS_MARK = re.compile(f"[{HAN}]"), re.compile(f"[{MARKS}]")
 FIRST_WITHOUT = "\u0e00"
 NO_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1100-\u11ff\uac00-\ud7ff]")  # Thai to Khmer; Hangul, which breaks inside words too
@@ -49,6 +49,11 @@ OTHER = (
     r"|第[一二三四五六七八九十百零〇\d]{1,6}[章回节節條条卷部篇]"
 )
 IS_ITEM, OPENS = re.compile(ITEM), re.compile(f"{ITEM}|{OTHER}")
+# Lines of a program in which comments and long lists look like prose.
+STATEMENT = re.compile(
+    r"[#%;]|//|/\*|\*/|(?:from [\w.]+ )?import [\w.]+|assert\b|(?:def|class|function|static|const|public|private|elif|else:|end|set\() ?\w*\("
+)
+PROGRAM_SIGNS, MIN_FOR_SIGN = "(){}[]=;<>_\\$`", 10  # characters for each of these in prose
 QUOTE_OPENS, QUOTE_CLOSES = re.compile(r"[\"“「『‘]"), re.compile(r"[\"”」』’.!?。！？…]\Z")
 HALF_WORD = re.compile(r"(?<![\s-])(?:-|--|[—–/])\Z")  # or a dash without blanks, of which nobody knows
 SPACED, UNSPACED = re.compile(f"[{HAN}] [A-Za-z0-9]|[A-Za-z0-9] [{HAN}]"), re.compile(f"[{HAN}][A-Za-z0-9]|[A-Za-z0-9][{HAN}]")
@@ -172,6 +177,8 @@ def _is_indented_as(before: int, indent: int, is_first: bool, in_item: bool) -> 
 def _go_on(one: str, two: str, wrapping: Wrapping) -> bool:
     """Whether the second line goes on where the first, which the width explains, was broken."""
     last, first = one[-1], two[0]
+    if _is_program(one) or _is_program(two):
+        return False
     if (last in "-—–/" and HALF_WORD.search(one[-4:])) or one.isupper() != two.isupper():
         return False
     if max(last, first) >= FIRST_WITHOUT and (NO_BLANKS.match(last) or NO_BLANKS.match(first)):
@@ -181,10 +188,24 @@ def _go_on(one: str, two: str, wrapping: Wrapping) -> bool:
     return wrapping.is_marked or first.islower() or not FINISHES.search(one[-4:])
 
 
+def _is_program(line: str) -> bool:
+    return bool(STATEMENT.match(line)) or sum(map(line.count, PROGRAM_SIGNS)) * MIN_FOR_SIGN > len(line)
+
+
 def _join(text: str, end: int, start: int, wrapping: Wrapping) -> Edit:
     last, first = text[end - 1], text[start]
     if last < FIRST_WIDE and first < FIRST_WIDE:
         return Edit(end, start, " ")
-    wide = [bool(IS_HAN.match(character)) for character in (last, first)]
-    is_closed = all(wide) or (IS_MARK.match(last) and not last.isascii()) or IS_MARK.match(first) or (any(wide) and not wrapping.is_spaced)
+    before, behind = _is_wide(text, end - 1, -1), _is_wide(text, start, 1)
+    has_mark = (before and IS_MARK.match(last)) or (behind and IS_MARK.match(first))
+    is_closed = (before and behind) or ((before or behind) and (has_mark or not wrapping.is_spaced))
     return Edit(end, start, "" if is_closed else " ")
+
+
+def _is_wide(text: str, place: int, step: int) -> bool:
+    """Whether a Han character or a mark of Chinese stands there; curly quotes and ellipses are what stands on their other side."""
+    character = text[place]
+    if character in OF_BOTH:
+        place += step
+        character = text[place] if 0 <= place < len(text) else ""
+    return bool(IS_HAN.match(character) or (IS_MARK.match(character) and character not in OF_BOTH))

@@ -8,7 +8,7 @@ from typing import Any
 from mspt.core.text.containers.walk import Problem
 from mspt.core.text.decoding.decode import Decoded
 from mspt.core.text.decoding.mending import REPLACEMENT
-from mspt.core.text.readers.record import ALL_FIELDS, Fields, Record
+from mspt.core.text.readers.record import ALL_FIELDS, Fields, Record, meta_json
 
 MAX_META_CHARACTERS = 1000  # of a field taken over because all fields are ("*"): texts in other languages, raw HTML stay out
 MAX_SHOWN_BYTES = 2 * 1024  # of a bad line that its row keeps: each of them has one
@@ -19,7 +19,7 @@ NOTHING = Decoded("", "utf-8", "declared")
 def record_of(ref: str, value: Mapping[str, Any], fields: Fields, decoded: Decoded | None, shown: str) -> Record | Problem:
     """The record of an object whose text is `decoded`; no-text where there is none, unless the fields are kept for their own sake."""
     if decoded is None and not fields.keep:
-        return no_text(ref, fields.text, value, shown)
+        return no_text(ref, fields.text, value, shown, url=_label(find(value, fields.url)), meta=meta_json(meta_of(value, fields)))
     return Record(
         ref,
         decoded or NOTHING,
@@ -31,11 +31,12 @@ def record_of(ref: str, value: Mapping[str, Any], fields: Fields, decoded: Decod
     )
 
 
-def no_text(ref: str, name: str, value: Mapping[str, Any], shown: str = "") -> Problem:
-    """What says that the field `name` is missing or no text, and which fields there are."""
+def no_text(ref: str, name: str, value: Mapping[str, Any], shown: str = "", *, url: str = "", meta: str = "") -> Problem:
+    """What says that the field `name` is missing or no text, and which fields there are; url and meta as of a record."""
     found = find(value, name)
     detail = f"no field {name}" if found is None else f"field {name} is {type(found).__name__}"
-    return Problem(ref, "no-text", f"{detail}; there are {', '.join(sorted(map(str, value)))}"[:MAX_DETAIL], text=shown)
+    there = scalar(f"{detail}; there are {', '.join(sorted(map(str, value)))}")
+    return Problem(ref, "no-text", there[:MAX_DETAIL], text=shown, url=url, meta=meta)
 
 
 def find(value: Mapping[str, Any], name: str) -> Any:

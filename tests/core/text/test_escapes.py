@@ -103,9 +103,9 @@ def test_only_prose_is_read_back(form: str) -> None:
 
 
 def test_code_elements_and_fences_stay() -> None:
-    text = "a.\\nb.\\nc.\\nd.\\nA.\\nf"
+    text = "A.\\nB.\\nC.\\nD.\\nE.\\nF"
     spans = (Span("p", 0, 9), Span("pre", 9, 12))
-    assert edit(text, spans, list(backslashes(Document(text, spans, "prose"), 0)))[0] == "a.\nb.\nc.\\nd.\nA.\nf"
+    assert edit(text, spans, list(backslashes(Document(text, spans, "prose"), 0)))[0] == "A.\nB.\nC.\\nD.\nE.\nF"
 
 
 def test_a_json_string_is_read_with_the_programs_in_it() -> None:
@@ -158,3 +158,16 @@ def test_real_chapters_are_read_back(shared: Path) -> None:
     with gzip.open(shared / "data" / "zh_novels.jsonl.gz", "rt", encoding="utf-8") as lines:
         texts = [json.loads(line)["text"] for _, line in zip(range(100), lines, strict=False)]
     assert [undone(json.dumps(text)[1:-1]) for text in texts] == texts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"解：a=2，\therefore b=3，\therefore a+b=5，\therefore 选 C", r"在\triangleABC中，\triangleADE和\triangleABC相似", r"\tfrac12 + \tfrac13 = \tfrac56",
+        r"$\textcircled{1}\textcircled{3}\textcircled{2}$", r"Use \tr, \rk and \nf for the trace, the rank and the norm.",
+        r"..\node_modules\tools\run. The folder \new\test\results", r"CORP\nancy or CORP\tom or CORP\rita",
+        r'Escape it with \" in the shell: echo \"hi\" and \"ho\" say so',
+    ],
+)  # fmt: skip
+def test_commands_of_tex_and_paths_are_no_escapes(text: str) -> None:
+    assert undone(text) == text

@@ -115,6 +115,11 @@ def test_users_add_rules_and_replace_them(tmp_path: Path) -> None:
         "[[line]]\nname='x'\nmax_units=1\npatterns=['(']\n",
         "[[line]]\nname='x'\nmax_units=1\nwhere='top'\npatterns=['x']\n",
         "nonsense",
+        "[[lines]]\nname='x'\nmax_units=1\npatterns=['x']\n",
+        "[[line]]\nname='x'\nmax_units=1\npatterns=[]\n",
+        "[[line]]\nname='x'\nmax_units=1\npatterns='小编'\n",
+        "[[line]]\nname='x'\nmax_units=-5\npatterns=['x']\n",
+        "[[tail]]\nname=''\npatterns=['x']\n",
     ],
 )
 def test_a_file_that_holds_no_rules_is_a_person_s_mistake(tmp_path: Path, text: str) -> None:

@@ -133,6 +133,24 @@ def test_a_hyphen_at_a_line_end_stays() -> None:
     assert joined(text).endswith("a well-\nknown captain go by, said nothing to anybody about that.")
 
 
+def test_quotes_and_ellipses_of_western_text_keep_their_blank() -> None:
+    """Curly quotes are marks of both scripts: what stands beside them decides."""
+    text = " ".join(PARAGRAPHS[1:]).replace("the", "‘the’").replace("his", "“his”").replace("late", "late…")
+    wrapped = "\n".join(textwrap.wrap(text, 62, break_on_hyphens=False))
+    assert any(line[-1] in "’”…" for line in wrapped.split("\n")[:-1])
+    assert any(line[0] in "‘“" for line in wrapped.split("\n")[1:])
+    assert joined(wrapped) == text
+    chinese = [one.replace("港口", "“港口”").replace("上只有", "‘上’只有……") for one in HAN_PARAGRAPHS * 2]
+    assert joined("\n\n".join(wrap_han(one, 30) for one in chinese)) == "\n\n".join(chinese)
+
+
+@pytest.mark.parametrize("line", ["assert has_close_elements([1.0, 2.0, 3.9], 0.3) == True", "from .plotting import plot, plot_parametric and more of it",
+                                  "# Explicit empty string means that the default is taken", "set(${cfg_cmd_id_var} \"${cmd}\" PARENT_SCOPE) and so on"])  # fmt: skip
+def test_lines_of_programs_in_wrapped_prose_stay(line: str) -> None:
+    prose = "\n\n".join("\n".join(textwrap.wrap(paragraph, len(line))) for paragraph in PARAGRAPHS * 2)
+    assert f"\n{line}\n{line}\n" in joined(f"{prose}\n\n{line}\n{line}\n{line}\n\n{prose}")
+
+
 @pytest.mark.parametrize("form", ["verse", "code", "table", "markup"])
 def test_only_prose_without_spans_is_joined(form: str) -> None:
     text = "\n\n".join(textwrap.fill(one, 60) for one in PARAGRAPHS * 2)

@@ -141,3 +141,14 @@ def fault_applies(line: str, fault) -> bool:
         return fault(line) != line
     except UnicodeError:
         return False
+
+
+def test_quotation_marks_that_lost_a_byte_in_cp1252():
+    """The third byte of the closing mark, 9D, is nothing there; readers drop it."""
+    sound = "The naïve café owner said “it’s fine” — and paid €6 for “everything”."
+    mangled = sound.encode().decode("cp1252", "ignore")
+    assert "”" in sound
+    assert "\x9d" not in mangled
+    found = judge(mangled)
+    assert found is not None
+    assert (found.text, found.lost) == (sound, 0)
