@@ -35,7 +35,9 @@ ABOUT = re.compile(
     r"printf|(?:for|in|is|as|bold|and) (?:bold|italics?)\b|ampersand|in the shell\b)",
     re.ASCII,
 )
-ABOUT_HAN = re.compile("转义|轉義|跳脫|反斜|正则表达|正規表|正則表|换行符|換行符|编码|編碼|解码|解碼|字符串|字串|标签|標籤|实体引用|字符实体|[变變加粗斜][粗体體斜]|换行|換行|下划线|底線")
+ABOUT_HAN = re.compile(
+    "转义|轉義|跳脫|反斜|正则表达|正規表|正則表|换行|換行|编码|編碼|解码|解碼|字符串|字串|标签|標籤|实体引用|字符实体|变粗|變粗|加粗|变斜|變斜|粗体|粗體|斜体|斜體|下划线"
+)
 ASCII_RUN = re.compile("[ -~]{3,}")
 
 # Escaped once: \n and \"; twice: \\n and \\\"; three times: \\\\n and \\\\\\\".

@@ -46,7 +46,7 @@ def wrap_han(paragraph: str, width: int, first: str = "") -> str:
     """In lines of `width` Han characters; marks may stand behind them, Latin words are not cut."""
     lines, line = [], first
     for word in re.findall("[A-Za-z ]+|.", paragraph):
-        if sum(1 + (one > "\u2e80") for one in line + word) > 2 * width and word not in "，。；：！？":
+        if sum(1 + (one > "\u2010") for one in line + word) > 2 * width and word not in "，。；：！？”’…":
             lines.append(line.rstrip(" "))
             line = ""
         line += word if line else word.lstrip(" ")
@@ -144,8 +144,13 @@ def test_quotes_and_ellipses_of_western_text_keep_their_blank() -> None:
     assert joined("\n\n".join(wrap_han(one, 30) for one in chinese)) == "\n\n".join(chinese)
 
 
-@pytest.mark.parametrize("line", ["assert has_close_elements([1.0, 2.0, 3.9], 0.3) == True", "from .plotting import plot, plot_parametric and more of it",
-                                  "# Explicit empty string means that the default is taken", "set(${cfg_cmd_id_var} \"${cmd}\" PARENT_SCOPE) and so on"])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        "assert has_close_elements([1.0, 2.0, 3.9], 0.3) == True", "from .plotting import plot, plot_parametric and more of it",
+        "# Explicit empty string means that the default is taken", 'set(${cfg_cmd_id_var} "${cmd}" PARENT_SCOPE) and so on',
+    ],
+)  # fmt: skip
 def test_lines_of_programs_in_wrapped_prose_stay(line: str) -> None:
     prose = "\n\n".join("\n".join(textwrap.wrap(paragraph, len(line))) for paragraph in PARAGRAPHS * 2)
     assert f"\n{line}\n{line}\n" in joined(f"{prose}\n\n{line}\n{line}\n{line}\n\n{prose}")
