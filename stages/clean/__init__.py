@@ -11,6 +11,7 @@ A plain text is one document; one larger than `max_document_bytes` becomes sever
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -114,6 +115,7 @@ def run(job: Job[CleanConfig]) -> None:
 
     config = job.config
     check_together(config, job)
+    check_languages(config.languages)
     limits = Limits(cpu_seconds=config.max_seconds, memory_bytes=config.max_memory)
     exclusion = read_exclusion(job.files.get("exclude", []))
     words, leftovers = read_words(config, job.files.get("sensitive_words", [])), read_leftovers(job.files.get("leftovers", []))
@@ -147,6 +149,17 @@ def check_together(config: CleanConfig, job: Job[CleanConfig]) -> None:
     for flag, given in (("--sample", config.sample), ("--group-by", config.group_by), ("--exclude", job.files.get("exclude"))):
         if given:
             raise MsptError(f"{flag} with --docs", f"{flag} is for raw files; leave it out")
+
+
+def check_languages(tags: Sequence[str]) -> None:
+    """MsptError names a tag that no text is ever given."""
+    from mspt.core.text.language.lid import known_tags
+
+    known = known_tags() if tags else frozenset()
+    for tag in tags:
+        if tag not in known and not any(one.startswith(f"{tag}-") for one in known):
+            close = difflib.get_close_matches(tag, known, 1)
+            raise MsptError(f"--languages {tag}: no text is told to be in it", f"did you mean {close[0]}?" if close else "tags like zh, zh-Hant, en, ja")
 
 
 def read_words(config: CleanConfig, files: Sequence[RawFile]) -> SensitiveWords | None:

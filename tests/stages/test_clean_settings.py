@@ -229,3 +229,11 @@ def test_lone_surrogates_in_the_names_of_fields_are_survived(clean):
     made = clean({"a.jsonl": b'{"te\\ud800xt":"key"}\n' + jsonl({"text": CHINESE})})
     assert [row["rule"] for row in rows(made, "rejected/*.parquet")] == ["no-text"]
     assert len(rows(made)) == 1
+
+
+def test_a_language_that_is_never_said_is_a_mistake(clean):
+    files = {"a.jsonl": jsonl({"text": CHINESE}, {"text": ENGLISH})}
+    assert [row["lang"] for row in rows(clean(files, languages=["zh,en"]))] == ["zh-Hans", "en"]
+    assert [row["lang"] for row in rows(clean(files, languages=["zh-Hans"]))] == ["zh-Hans"]
+    with pytest.raises(MsptError, match="klingon"):
+        clean(files, languages=["klingon"])

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from mspt.core.text.form import fenced_blocks, without
-from mspt.core.text.language.model import best_label
+from mspt.core.text.language.model import best_label, labels
 from mspt.core.text.language.signs import has_names, num_cantonese
 from mspt.core.text.script import Census, census, chinese_script, code_points, foreign_to_japan, has_japanese_forms, script_evidence
 
@@ -70,6 +70,11 @@ class Language:
     def base(self) -> str:
         """The tag less script and region: zh for zh-Hans."""
         return self.tag.partition("-")[0]
+
+
+def known_tags() -> frozenset[str]:
+    """The tags that may be said of a text."""
+    return frozenset({BCP_47.get(label, label) for label in labels()} | {"zh", "zh-Hans", "zh-Hant", "yue", "zxx", "und"})
 
 
 def identify_one(text: str, counts: Census) -> Language:

@@ -46,6 +46,11 @@ def best_label(codes: NDArray[np.uint32]) -> tuple[str, float]:
     return (model.labels[label], min(1.0, probability)) if label != NO_LABEL else ("und", 0.0)
 
 
+def labels() -> tuple[str, ...]:
+    """What the model can say."""
+    return _model().labels
+
+
 @cache
 def _model() -> _Tables:
     """lid.176, loaded once per process."""
