@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,76 +15,78 @@ from mspt.core.text.normal.document import Document
 from mspt.core.text.script import code_points
 from mspt.core.text.spans import Edit
 
-LINE_END, TAB, BLANK = np.uint32(0x0A), np.uint32(0x09), np.uint32(0x20)
 PROSE_FORMS = frozenset({"prose", "markup"})
-BLANK_RUNS = re.compile(f"[ \\t{EXOTIC_BLANKS}]{{2,}}|[{EXOTIC_BLANKS}]")
+LINE_TAIL = re.compile(r"(?<![ \t])[ \t]++(?=\n|\Z)")
+OTHER_BLANK = re.compile(f"[{EXOTIC_BLANKS}]")
+LINE_END, TAB, BLANK = np.uint32(0x0A), np.uint32(0x09), np.uint32(0x20)
+NONE, PLAIN, EXOTIC, IDEOGRAPHIC = range(4)  # kinds of blanks; a run is of the highest among them
 
 
 def blanks(document: Document, found: int) -> Iterator[Edit]:
+    """Runs of blanks inside lines to one blank, or to a tab where there was one (cells of a row). At a line's start indentation stays, of plain blanks, but the
+    ideographic one, which is mere layout. Lines indented by four blanks or a tab, which may be code, stay."""
     text = document.text
-    if document.form not in PROSE_FORMS or not (found & EXOTIC_BLANK or "  " in text or "\t" in text):
-        return iter(())
-    return document.outside_indented(_exotic_runs(text)) if found & EXOTIC_BLANK else _plain_runs(document)
+    if document.form in PROSE_FORMS and (found & EXOTIC_BLANK or "  " in text or "\t" in text):
+        yield from _edits(document)
 
 
-def _exotic_runs(text: str) -> Iterator[Edit]:
-    return (Edit(one.start(), one.end(), _one_blank(one)) for one in BLANK_RUNS.finditer(text))
+def _edits(document: Document) -> Iterator[Edit]:
+    runs = _find_runs(code_points(document.text), _kinds())
+    chosen = ~document.is_code(runs[:, 0], runs[:, 1]) if len(runs) else slice(0)
+    for start, end, kind, has_tab, is_indent in runs[chosen].tolist():
+        yield Edit(start, end, _indent(document.text[start:end], kind) if is_indent else "\t" if has_tab else " ")
 
 
-def _plain_runs(document: Document) -> Iterator[Edit]:
-    """Runs of blanks and tabs inside lines, as `Document.outside_indented` has them. Those at a line's start are indentation, which stays."""
-    starts, ends, tabs = _find_runs(code_points(document.text))
-    chosen = ~document.is_code(starts, ends) if len(starts) else slice(0)
-    for start, end, has_tab in zip(starts[chosen].tolist(), ends[chosen].tolist(), tabs[chosen].tolist(), strict=True):
-        yield Edit(start, end, "\t" if has_tab else " ")
+def _indent(blanks: str, kind: int) -> str:
+    return "" if kind == IDEOGRAPHIC else OTHER_BLANK.sub(" ", blanks)
+
+
+@cache
+def _kinds() -> NDArray[np.uint8]:
+    """[0x3001]: the kind of each blank."""
+    kinds = np.zeros(0x3001, dtype=np.uint8)
+    kinds[[ord(blank) for blank in " \t"]] = PLAIN
+    kinds[[code for code in range(0x80, 0x3001) if OTHER_BLANK.match(chr(code))]] = EXOTIC
+    kinds[0x3000] = IDEOGRAPHIC
+    return kinds
 
 
 @kernel
-def _find_runs(codes: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Where two or more blanks and tabs stand inside a line that is not indented by four blanks or a tab; whether one of them is a tab."""
-    starts, ends, tabs, size = np.empty(16, np.int64), np.empty(16, np.int64), np.empty(16, np.bool_), 0
+def _find_runs(codes: NDArray[np.uint32], kinds: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """[runs, 5]: start and end of two or more blanks, or one exotic one; the highest kind; whether a tab is among them; whether they begin their line. None of
+    plain blanks at the beginning of a line, none in lines that begin with four blanks or a tab."""
+    runs, size = np.empty((16, 5), np.int64), 0
     i, line, n = 0, 0, len(codes)
     while i < n:
-        code = codes[i]
-        if code == LINE_END:
+        if codes[i] == LINE_END:
             line = i + 1
-        elif _is_blank(code) and i + 1 < n and _is_blank(codes[i + 1]):
-            start, has_tab = i, False
-            while i < n and _is_blank(codes[i]):
-                has_tab |= codes[i] == TAB
+        elif _kind(codes[i], kinds):
+            start, kind, has_tab = i, NONE, False
+            while i < n and _kind(codes[i], kinds):
+                kind, has_tab = max(kind, _kind(codes[i], kinds)), has_tab or codes[i] == TAB
                 i += 1
-            if start > line and codes[line] != TAB and not _is_indented(codes, line):
-                if size == len(starts):
-                    starts, ends, tabs = np.concatenate((starts, starts)), np.concatenate((ends, ends)), np.concatenate((tabs, tabs))
-                starts[size], ends[size], tabs[size] = start, i, has_tab
+            if (kind > PLAIN or (i - start > 1 and start > line)) and not _is_indented(codes, line):
+                if size == len(runs):
+                    runs = np.concatenate((runs, runs))
+                runs[size, 0], runs[size, 1], runs[size, 2], runs[size, 3], runs[size, 4] = start, i, kind, has_tab, start == line
                 size += 1
             continue
         i += 1
-    return starts[:size], ends[:size], tabs[:size]
+    return runs[:size]
+
+
+@kernel
+def _kind(code: np.uint32, kinds: NDArray[np.uint8]) -> int:
+    return kinds[code] if code < len(kinds) else NONE
 
 
 @kernel
 def _is_indented(codes: NDArray[np.uint32], line: int) -> bool:
+    """Whether a line begins with a tab or four blanks."""
     place = line
     while place < min(line + 4, len(codes)) and codes[place] == BLANK:
         place += 1
-    return place == line + 4
-
-
-@kernel
-def _is_blank(code: np.uint32) -> bool:
-    return code in (BLANK, TAB)
-
-
-def _one_blank(run: re.Match[str]) -> str:
-    """What a run of blanks becomes. At a line's start indentation stays, but the ideographic one, which is mere layout; inside a line one
-    blank, or a tab where there was one (cells of a row)."""
-    blanks = run[0]
-    if run.start() == 0 or run.string[run.start() - 1] == "\n":
-        if "\u3000" in blanks:
-            return ""
-        return blanks if blanks.isascii() else re.sub(f"[{EXOTIC_BLANKS}]", " ", blanks)
-    return "\t" if "\t" in blanks else " "
+    return place == line + 4 or (line < len(codes) and codes[line] == TAB)
 
 
 def trailing(document: Document, found: int) -> Iterator[Edit]:
@@ -93,11 +96,7 @@ def trailing(document: Document, found: int) -> Iterator[Edit]:
 
 
 def _line_tails(text: str) -> Iterator[Edit]:
-    end = -1
-    for line in text.split("\n"):
-        end += 1 + len(line)
-        if line[-1:] in (" ", "\t"):
-            yield Edit(end - len(line) + len(line.rstrip(" \t")), end, "")
+    return (Edit(*tail.span(), "") for tail in LINE_TAIL.finditer(text))
 
 
 def blank_lines(document: Document, found: int) -> Iterator[Edit]:

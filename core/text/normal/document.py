@@ -15,7 +15,6 @@ from mspt.core.text.form import fenced_blocks
 from mspt.core.text.spans import Edit, Span
 
 VERBATIM_TAGS = frozenset({"pre", "code", "math"})
-INDENTS = ("    ", "\t")  # of lines that may be code
 
 
 class Document(NamedTuple):
@@ -34,15 +33,6 @@ class Document(NamedTuple):
         if self.form == "code":
             return iter(())
         return _outside(self._real(edits), self._code)
-
-    def outside_indented(self, edits: Iterator[Edit]) -> Iterator[Edit]:
-        """Those of `outside_code`, each within a line, whose line is not indented by four blanks or a tab, which may be code too."""
-        line = position = 0  # where the line of the edit begins; up to where line ends have been looked for
-        for one in self.outside_code(edits):
-            line = self.text.rfind("\n", position, one.start) + 1 or line
-            position = one.start
-            if not self.text.startswith(INDENTS, line):
-                yield one
 
     def is_code(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the stretches [start, end) touch code, as in `outside_code`."""

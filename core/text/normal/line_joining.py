@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -53,7 +54,7 @@ IS_ITEM, OPENS = re.compile(ITEM), re.compile(f"{ITEM}|{OTHER}")
 STATEMENT = re.compile(
     r"[#%;]|//|/\*|\*/|(?:from [\w.]+ )?import [\w.]+|assert\b|(?:def|class|function|static|const|public|private|elif|else:|end|set\() ?\w*\("
 )
-PROGRAM_SIGNS, MIN_FOR_SIGN = "(){}[]=;<>_\\$`", 10  # characters for each of these in prose
+PROGRAM_SIGN, MIN_FOR_SIGN = re.compile(r"[(){}\[\]=;<>_\\$`]"), 10  # characters for each of these in prose
 QUOTE_OPENS, QUOTE_CLOSES = re.compile(r"[\"“「『‘]"), re.compile(r"[\"”」』’.!?。！？…]\Z")
 HALF_WORD = re.compile(r"(?<![\s-])(?:-|--|[—–/])\Z")  # or a dash without blanks, of which nobody knows
 SPACED, UNSPACED = re.compile(f"[{HAN}] [A-Za-z0-9]|[A-Za-z0-9] [{HAN}]"), re.compile(f"[{HAN}][A-Za-z0-9]|[A-Za-z0-9][{HAN}]")
@@ -188,8 +189,9 @@ def _go_on(one: str, two: str, wrapping: Wrapping) -> bool:
     return wrapping.is_marked or first.islower() or not FINISHES.search(one[-4:])
 
 
+@lru_cache(maxsize=2)  # the second line of a pair is often the first of the next
 def _is_program(line: str) -> bool:
-    return bool(STATEMENT.match(line)) or sum(map(line.count, PROGRAM_SIGNS)) * MIN_FOR_SIGN > len(line)
+    return bool(STATEMENT.match(line)) or len(PROGRAM_SIGN.findall(line)) * MIN_FOR_SIGN > len(line)
 
 
 def _join(text: str, end: int, start: int, wrapping: Wrapping) -> Edit:

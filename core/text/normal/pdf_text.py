@@ -48,6 +48,7 @@ COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 TOKEN, BLANKS = re.compile(r"\S+"), re.compile(r"[ \t]*")
 MAX_PART = 40  # letters
 MIN_CUT_WORDS, MIN_CUT_SHARE = 5, 0.02  # words cut at line ends, and for each line: typesetting that cuts words does it in .05 to .1 of the lines
+FILLED_LINE, ONE_CHARACTER = re.compile(r"\n[^\S\n]*+\S"), re.compile(r"\n[^\S\n]*+(\S)[^\S\n]*+(?=\n)")
 MIN_ONE_CHARACTER, MAX_SCATTERED = 0.3, 10  # of the lines; characters a line where there are so many
 
 
@@ -76,8 +77,8 @@ def _has_ligatures(sample: str) -> bool:
 
 def one_character_lines(text: str) -> float:
     """The share of the lines that are not blank that hold one letter or Han character: vertical writing and specks that OCR took for it."""
-    lines = [line for line in map(str.strip, text.split("\n")) if line]
-    return sum(len(line) == 1 and line.isalpha() for line in lines) / max(1, len(lines))
+    padded = f"\n{text}\n"
+    return sum(map(str.isalpha, ONE_CHARACTER.findall(padded))) / max(1, len(FILLED_LINE.findall(padded)))
 
 
 def han_blanks(document: Document, found: int) -> Iterator[Edit]:
