@@ -41,6 +41,16 @@ def _length(value: Any) -> Any:
     return pc.list_value_length(value) if _kind(value) == LIST else pc.utf8_length(value)
 
 
+def _sigmoid(x: Any) -> Any:
+    """Without overflow: exp of what is not positive only."""
+    small = pc.exp(pc.negate(pc.abs(x)))
+    return pc.divide(pc.if_else(pc.greater_equal(x, 0.0), pa.scalar(1.0), small), pc.add(1.0, small))
+
+
+def _clip(x: Any, low: Any, high: Any) -> Any:
+    return pc.min_element_wise(pc.max_element_wise(x, low, skip_nulls=False), high, skip_nulls=False)
+
+
 _APPLY: dict[str, Callable[..., Any]] = {
     "length": _length,
     "lower": pc.utf8_lower,
@@ -55,6 +65,9 @@ _APPLY: dict[str, Callable[..., Any]] = {
     "abs": pc.abs,
     "min": lambda *values: pc.min_element_wise(*values, skip_nulls=False),
     "max": lambda *values: pc.max_element_wise(*values, skip_nulls=False),
+    "sigmoid": _sigmoid,
+    "clip": _clip,
+    "coalesce": pc.coalesce,
 }
 
 

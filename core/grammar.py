@@ -3,7 +3,7 @@
 lang == "zh-Hans" and length(text) < 200
 0.2 < quality <= 0.5 or rule in ("too-short", "symbols")
 "版权所有" in text and not matches(url, "^https://[a-z]+[.]gov")
-1 / (1 + exp(-(0.5 * quality + 0.2 * ln(length(text)) - 0.1 * repeat_ratio)))
+sigmoid(0.5 * quality + 0.2 * ln(length(text)) - 0.1 * coalesce(repeat_ratio, 0))
 """
 
 from __future__ import annotations
@@ -55,10 +55,14 @@ FUNCTIONS = {
     "abs": Signature((NUMBER,), NUMBER, "without its sign"),
     "min": Signature((NUMBER,), NUMBER, "the smallest of its arguments", many=True),
     "max": Signature((NUMBER,), NUMBER, "the largest of its arguments", many=True),
+    "sigmoid": Signature((NUMBER,), NUMBER, "1 / (1 + exp(-x))"),
+    "clip": Signature((NUMBER, NUMBER, NUMBER), NUMBER, "the first, but not under the second nor over the third"),
+    "coalesce": Signature((NUMBER,), NUMBER, "the first of its arguments that has a value", many=True),
 }
 
 _WORDS = {"true": True, "false": False, "null": None}
-_OTHER_NAMES = {"len": "length", "size": "length", "log": "ln", "regex": "matches", "search": "matches", "match": "matches", "isnull": "is_null"}
+_OTHER_NAMES = {"len": "length", "size": "length", "log": "ln", "regex": "matches", "search": "matches", "match": "matches", "isnull": "is_null",
+                "clamp": "clip", "logistic": "sigmoid", "ifnull": "coalesce", "nvl": "coalesce"}  # fmt: skip
 # What people write who think in another language, and what it is called here.
 _FOREIGN = (
     (r"&&", "`and`"),

@@ -76,6 +76,11 @@ def test_conditions_hold_for_the_rows_worked_out_by_hand(text, rows):
         ("min(tokens, 2, quality * 10)", [1.0, 2.0, None, None]),
         ("max(tokens, 2)", [2.0, 2.0, 3.0, None]),
         ("length(text)", [8.0, 3.0, None, 0.0]),
+        ("sigmoid(tokens - 2)", [math.exp(-1) / (1 + math.exp(-1)), 0.5, 1 / (1 + math.exp(-1)), None]),
+        ("sigmoid(-1000) + sigmoid(1000)", [1.0] * 4),  # 0 and 1, not an overflow
+        ("clip(tokens, 1.5, 2)", [1.5, 2.0, 2.0, None]),
+        ("coalesce(quality, tokens, 7)", [0.1, 0.5, 3.0, 7.0]),
+        ("coalesce(perplexity, 0)", [0.0] * 4),
         ("9 ** 9 ** 9", [None] * 4),  # at once, and not a number of 370 million digits
     ],
 )
@@ -116,6 +121,8 @@ def test_large_integers_compare_exactly():
         ("tokens in text", "`tokens` is not a text written out", ""),
         ("matches(text, '(')", "bad regular expression", "RE2"),
         ("length(tokens) > 1", "has no length", ""),
+        ("clip(tokens, 1) > 0", "takes 3 arguments, 2 are given", "not under"),
+        ("clamp(tokens, 1, 2) > 0", "no function `clamp`", "`clip`"),
         ("length()", "takes 1 argument, 0 are given", "characters"),
         ("", "not understood", "for example"),
     ],

@@ -8,6 +8,7 @@ import random
 import pytest
 
 from mspt.core.errors import CheckFailed, MsptError
+from mspt.core.quality.corruptions import CORRUPTIONS
 from mspt.core.quality.features import shuffle_words
 from mspt.core.quality.scorer import MODEL
 from support.given import given, hashes, read_all, read_rejected
@@ -20,7 +21,7 @@ def scored(workspace, monkeypatch):
     """A workspace with docs (half of them shuffled, one dropped, one empty) and a scorer that knows the real ones."""
     work_inline(monkeypatch)
     given(workspace, corpus(100, seed=1), name="real")
-    workspace.run("train-scorer", {"buckets": 1 << 12, "epochs": 20}, references={"docs": "real"})
+    workspace.run("train-scorer", {"buckets": 1 << 12, "epochs": 20, "rejected": False}, references={"docs": "real"})
     chooser = random.Random(3)
     texts = corpus(20, seed=9)
     rows = [{"ref": ref, "text": text, "source": "real", "lang": "zh-Hans"} for ref, text in texts.items()]
@@ -89,6 +90,23 @@ def test_worker_processes_write_the_same_bytes(scored, monkeypatch):
     again = scored.run("score", {"workers": 2, "min_quality": 0.4}, references={"docs": "given"}, name="score-again")
     plain = {name.replace("score-again", "score"): sha256 for name, sha256 in hashes(again).items()}
     assert plain == hashes(inline)
+
+
+def test_without_a_scorer_the_default_one_judges_and_says_so(workspace, monkeypatch):
+    work_inline(monkeypatch)
+    text = (
+        "We went to the market in the morning and bought bread, apples and a small cake for the children. It was cold, but the sun came out later. On the way "
+        "home we met an old friend of my father, who told us that the library will be closed for two weeks because the roof has to be repaired. He asked us "
+        "to return the books before the end of the month. In the afternoon we read to the children, and then we all walked down to the river together."
+    )
+    given(workspace, {"good": text, "bad": CORRUPTIONS["keyword-stuffing"](text, random.Random(3)), "empty": ""})
+    made = score(workspace)
+    assert any("default one of mspt judges, which learned from" in line for line in workspace.notes.notes)
+    assert made.stats["scorer"] == "default"
+    rows = {row["ref"]: row["quality"] for row in read_all(made)}
+    assert rows["good"] > 0.5 > rows["bad"]
+    assert rows["empty"] == 0
+    assert len(made.manifest["identity"]["default_scorer"]) == 16  # other bytes of it are another identity
 
 
 def test_a_damaged_scorer_and_a_wrong_kind_are_refused(scored):

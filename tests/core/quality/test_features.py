@@ -1,4 +1,4 @@
-"""Token lines and shuffled texts."""
+"""Token lines, shapes of unknown tokens, and shuffled texts."""
 
 from __future__ import annotations
 
@@ -10,31 +10,59 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mspt.core.quality.features import shuffle_characters, shuffle_words, token_lines, windows
+from mspt.core.quality.features import Vocabulary, count_tokens, most_frequent, shuffle_characters, shuffle_words, token_lines, windows
 
 
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("我用Python 3.11写\n代码", "我 用 python 0 . 00 写 代 码"),
-        ("Hello,  world!", "hello , world !"),
-        ("__label__bad </s>", "_ _ label _ _ bad < / s >"),
-        ("a\0b\r\nc\td", "a b c d"),
-        ("snake_case2", "snake _ case0"),
-        ("😀𠀀é", "😀 𠀀 é"),
-        ("zero\u200bwidth", "zerowidth"),
+        ("我用Python 3.11写\n代码", "我 用 python 0 . 00 写 ¶cx 代 码 ¶bx"),
+        ("Hello,  world!", "hello , world ! ¶c."),
+        ("好。\n\n\n", "好 。 ¶b."),
+        ("__label__bad </s>", "_ _ label _ _ bad < / s > ¶dx"),
+        ("¶a ¤H", "¶ a ¤ h ¶cx"),  # what looks like a token of ours in a text is two
+        ("a\0b\r\nc\td", "a b ¶bx c d ¶bx"),
+        ("snake_case2", "snake _ case0 ¶bx"),
+        ("😀𠀀é", "😀 𠀀 é ¶bx"),
+        ("zero\u200bwidth", "zerowidth ¶ax"),
+        ("x " * 64, "x " * 64 + "¶gx"),
         ("", ""),
         ("  \n", ""),
     ],
 )
 def test_lines_by_hand(text, line):
-    assert token_lines(pa.array([text]), 100) == [line]
+    assert token_lines(pa.array([text]), 1000) == [line]
+
+
+def test_lines_of_unknown_words_by_hand():
+    known = Vocabulary.of(["我", "the", ","])
+    texts = ["我们, the cat\nthe 我", "strength 2024 Привет naïve ご飯 ☃ _ xkcd, queue", "the", "abcdefghijklmnopq ae"]
+    assert token_lines(pa.array(texts), 100, known) == [
+        "我 ¤H , the ¤l1 ¶cx the 我 ¶bx",
+        "¤q3 ¤02 ¤l2 ¤l2 ¤C ¤H ¤S ¤S ¤q2 , ¤q2 ¶dx",  # ngth; no vowel in xkcd; ueue
+        "the ¶ax",
+        "¤q4 ¤l1 ¶bx",
+    ]
+
+
+def test_a_vocabulary_finds_each_of_its_tokens_and_no_other():
+    tokens = [chr(code) for code in range(0x4E00, 0x4E00 + 3000)]
+    line = token_lines(pa.array(["".join(tokens)]), 10_000, Vocabulary.of(tokens[::2]))[0].split(" ")
+    assert line == [token if i % 2 == 0 else "¤H" for i, token in enumerate(tokens)] + ["¶gx"]
+
+
+def test_the_most_frequent_tokens():
+    counts = count_tokens(["b a ¶cx b", "c ¶ a", ""])
+    assert counts == {"b": 2, "a": 2, "c": 1, "¶": 1}  # tokens of the layout need no vocabulary, the mark itself does
+    assert most_frequent(counts, 3) == ["a", "b", "c"]
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.text(max_size=30), max_size=5))
-def test_no_text_can_break_a_line_or_pass_for_a_label(texts):
-    for line in token_lines(pa.array(texts, pa.string()), 100):
+@given(st.lists(st.text(max_size=30), max_size=5), st.booleans())
+def test_no_text_can_break_a_line_or_pass_for_a_label(texts, known):
+    lines = token_lines(pa.array(texts, pa.string()), 100, Vocabulary.of("abc") if known else None)
+    assert len(lines) == len(texts)
+    for line in lines:
         assert not any(c in line for c in "\n\r\0\v\f\t")
         tokens = line.split(" ") if line else []
         assert all(tokens)  # single blanks only
@@ -42,7 +70,7 @@ def test_no_text_can_break_a_line_or_pass_for_a_label(texts):
 
 
 def test_only_the_first_characters_count():
-    assert token_lines(pa.chunked_array([["一二三四"], ["ab cd"]]), 2) == ["一 二", "ab"]
+    assert token_lines(pa.chunked_array([["一二三四"], ["ab cd"]]), 2) == ["一 二 ¶bx", "ab ¶ax"]
 
 
 def test_windows_are_spread_over_the_text():

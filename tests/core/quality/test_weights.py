@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import doctest
 import math
+import re
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from mspt.core.quality.weights import Coefficients, Spread, percentile, spread, weight
+from mspt.core.errors import MsptError
+from mspt.core.quality.weights import Coefficients, Spread, parse_weight, percentile, spread, weight, weights
 
 
 @pytest.mark.parametrize(
@@ -23,10 +28,49 @@ def test_default_formula(quality, characters, repeat_ratio, expected):
     assert weight(quality, characters, repeat_ratio, Coefficients()) == pytest.approx(expected, abs=1e-4)
 
 
+def table(**columns):
+    rows = len(next(iter(columns.values())))
+    return pa.table({"ref": [f"r{i}" for i in range(rows)], "repeat_ratio": pa.nulls(rows, pa.float32()), **columns})
+
+
 def test_figures_of_the_docstring():
-    texts = [(1.0, 0.0), (0.5, 0.5), (0.2, 1.0)]
-    assert [round(weight(q, 2000, r, Coefficients(4, 0.1, -2)), 2) for q, r in texts] == [0.99, 0.85, 0.39]
-    assert [round(weight(q, 2000, r, Coefficients()), 2) for q, r in texts] == [0.88, 0.85, 0.82]
+    texts = table(quality=[1.0, 0.5, 0.5, 0.2, 0.2], repeat_ratio=[None, 0.0, 0.5, None, 1.0], characters=[2000] * 5)
+    found = {name: weights(texts, parse_weight(name), Coefficients()).to_pylist() for name in ("default", "strong")}
+    assert [round(w, 2) for w in found["default"]] == [0.88, 0.85, 0.85, 0.83, 0.82]
+    assert [round(w, 2) for w in found["strong"]] == [0.96, 0.52, 0.28, 0.15, 0.02]
+
+
+def test_strong_chooses_where_the_default_does_not():
+    qualities = [i / 100 for i in range(35, 96)]
+    texts = table(quality=qualities, characters=[1500] * len(qualities))
+    default, strong = (spread(weights(texts, parse_weight(name), Coefficients()).to_pylist()) for name in ("default", "strong"))
+    assert default.flat
+    assert strong.ratio > 2
+
+
+def test_any_expression_over_columns_by_hand():
+    texts = table(quality=[0.25, 1.0], perplexity=[100.0, 400.0], domain=["news", "code"], characters=[0, 10])
+    found = weights(texts, parse_weight("sqrt(quality) * clip(200 / perplexity, 0.1, 1) + min(characters, 3)"), Coefficients())
+    assert found.to_pylist() == [0.5, 3.5]
+    assert weights(texts, parse_weight("strong"), Coefficients())[0].as_py() == pytest.approx(1 / (1 + math.exp(1.5 + 0.1 * math.log(1000))))
+
+
+@pytest.mark.parametrize(
+    ("expression", "message", "hint"),
+    [
+        ("quality + repeat_ratio", r"no value for r0: repeat_ratio is null there", r"coalesce\(repeat_ratio, 0\)"),
+        ("quality - 0.5", r"-0\.25 for r0, a weight must be positive", "sigmoid"),
+        ("ln(quality - 0.25) + 9", r"no value for r0: ln of 0", "max"),
+        ("quality + perplexity", r"there is no column `perplexity`", "quality"),
+        ("quality + domain", r"`domain` is text, where a number is needed", ""),
+    ],
+)
+def test_what_gives_no_weight_is_named(expression, message, hint):
+    texts = table(quality=[0.25, 1.0], domain=["news", "code"])
+    with pytest.raises(MsptError, match=message) as error:
+        weights(texts, parse_weight(expression), Coefficients())
+    assert error.value.message.startswith(f"[score] weight `{expression}`")
+    assert re.search(hint, error.value.hint)
 
 
 def test_extreme_coefficients_stay_positive_and_finite():
@@ -43,3 +87,8 @@ def test_spread_is_nearest_rank():
     assert spread([0.8, 0.81]).flat
     assert spread([]) is None
     assert percentile([7.0], 0.05) == 7.0
+
+
+def test_the_examples_of_the_page_are_true():
+    page = Path(__file__).parents[3] / "docs" / "perplexity.md"
+    assert doctest.testfile(str(page), module_relative=False) == (0, 6)
