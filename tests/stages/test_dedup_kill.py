@@ -70,22 +70,22 @@ START = "import sys, mspt.stages.dedup.small as small; small.SMALL_BYTES = int(s
 
 @pytest.mark.soak
 @pytest.mark.parametrize("small_bytes", [0, 2**40], ids=["pools", "one process"])
-def test_kills_at_random_moments_change_nothing(workspace, small_bytes):
+def test_kills_at_many_moments_change_nothing(workspace, small_bytes):
     given(workspace, families(4000, 600), shards=5)
     whole = workspace.run("dedup", {"workers": 2}, references={"docs": "given"}, name="dedup")
     command = [sys.executable, "-c", START, str(small_bytes), "--workspace", str(workspace.path), "dedup", "--docs", "given", "--name", "killed"]
     command += ["--workers", "2"]
-    chooser, kills = random.Random(8), 0
-    for _ in range(12):
+    partial, kills = workspace.path / "killed" / "v1.partial", 0
+    for done in range(0, 24, 2):  # killed when so many units have a record, and a moment later
         process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        try:
-            process.wait(chooser.uniform(1.5, 6))
+        while process.poll() is None and not (partial.is_dir() and len(list(partial.rglob("*.json"))) >= done):
+            time.sleep(0.005)
+        time.sleep(random.Random(done).uniform(0, 0.1))
+        if process.poll() is not None:
             break
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            kills += 1
-        time.sleep(0.2)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        kills += 1
     resumed = workspace.run("dedup", {"workers": 2}, references={"docs": "given"}, name="killed")
     assert kills > 0
     assert resumed.manifest["version"] == 1
