@@ -3,7 +3,7 @@
     python bench/web_pages.py                                   precision, recall, F1 on the gold sets and our own pages; effective text; residue
     python bench/web_pages.py --worst 10                        and the pages of the lowest F1
     python bench/web_pages.py --thirds                          weights chosen on two thirds of the sites, scored on the third left out
-    python bench/web_pages.py --peers /tmp/peers/bin/python     the other engines too (trafilatura, resiliparse, readability-lxml, justext), and speed
+    python bench/web_pages.py --peers PYTHON                     the other engines too (trafilatura, resiliparse, readability-lxml, justext), and speed
     python bench/web_pages.py --linear                          seconds on generated pages of 1 to 20 MB
 
 The measures are those of ../shared/tools/score_html.py. Speed is pages per second of CPU time in one process, engines by turns, the median of

@@ -110,12 +110,6 @@ def show_default(spec: FieldSpec) -> str:
     return ",".join(map(str, spec.default)) if spec.is_list else str(spec.default)
 
 
-def show_size(size: int) -> str:
-    """The shortest of 4GiB, 100MB, 1500B that is exact."""
-    units = (("GiB", 2**30), ("GB", 10**9), ("MiB", 2**20), ("MB", 10**6))
-    return next((f"{size // unit}{name}" for name, unit in units if size % unit == 0), f"{size}B")
-
-
 def metavar_of(spec: FieldSpec) -> str:
     if spec.setting.metavar:
         return spec.setting.metavar

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 MAX_MEMBERS = 10  # removed documents of a cluster that are shown; -v and --json give all
 MIN_PREFIX = 6  # characters of an id that name it
-CLUSTERS = 10
 OWN = ("documents", "characters", "levels", "sources", "cluster_sizes", "largest_clusters", "decontamination", "remarks")
 
 

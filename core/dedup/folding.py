@@ -26,6 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
+from mspt.core.dedup.utf8 import read_code_point
 from mspt.core.kernel import kernel
 
 BLANK, SYMBOL, WORD, CHARACTER, IGNORED = range(5)
@@ -188,7 +189,7 @@ def _fold(
                 code = (first & _LOW_4) << _12 | (np.uint64(data[i + _1]) & _LOW_6) << _6 | (np.uint64(data[i + _2]) & _LOW_6)
                 i += _3
             else:
-                rare, length = _decode(data, np.int64(i), np.int64(end))
+                rare, length = read_code_point(data, np.int64(i), np.int64(end))
                 code = np.uint64(rare)
                 i += np.uint64(length)
             entry = table[code]
@@ -203,20 +204,3 @@ def _fold(
             blank = np.uint64(kind == _BLANK) | (blank & np.uint64(kind == _IGNORED))
         out_offsets[document + 1] = np.int64(size)
     return np.int64(size)
-
-
-@kernel
-def _decode(data: npt.NDArray[np.uint8], i: np.int64, end: np.int64) -> tuple[np.int64, int]:
-    """Code point of the sequence of two bytes or more at byte `i`, and its length.
-
-    Arrow strings are valid UTF-8; a cut sequence would be read as the single bytes it has.
-    """
-    first = np.int64(data[i])
-    if 0xE0 <= first < 0xF0 and i + 2 < end:  # most of Chinese
-        return np.int64((first & 0x0F) << 12 | np.int64(data[i + 1] & 0x3F) << 6 | np.int64(data[i + 2] & 0x3F)), 3
-    if first < 0xE0 and i + 1 < end:
-        return np.int64((first & 0x1F) << 6 | np.int64(data[i + 1] & 0x3F)), 2
-    if i + 3 < end:
-        low = np.int64(data[i + 1] & 0x3F) << 12 | np.int64(data[i + 2] & 0x3F) << 6 | np.int64(data[i + 3] & 0x3F)
-        return np.int64((first & 0x07) << 18 | low), 4
-    return first, 1

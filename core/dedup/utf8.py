@@ -9,7 +9,7 @@ from mspt.core.kernel import kernel
 
 
 @kernel
-def read_code_point(data: npt.NDArray[np.uint8], i: int, end: int) -> tuple[np.int64, int]:
+def read_code_point(data: npt.NDArray[np.uint8], i: int | np.int64, end: int | np.int64) -> tuple[np.int64, int]:
     """The code point at byte `i` and its length. Arrow strings are valid UTF-8; a cut sequence would be read as the single bytes it has."""
     first = np.int64(data[i])
     if first < 0x80:

@@ -1,6 +1,6 @@
 """--group-by, --order-by, --window: records of one entity, in the order of time, become one document for each window of it.
 
-    phase 1, in each unit     record -> Grouping.row -> a Row of RunWriter (groups_sort.py), or a Refusal: no-group-key, bad-order-value
+    phase 1, in each unit     record -> Grouping.row -> a Row of RunWriter (sort.py), or a Refusal: no-group-key, bad-order-value
     phase 2, for each bucket  merged(runs, bucket, ...) -> groups -> Group -> map_group -> the text of one document, or a Refusal: map, map-error
 
 Which records make a group, and in which order they stand in it, depends on the records alone: ties of the order are broken by (source, ref), never by

@@ -1,7 +1,7 @@
 """Web pages to text that keeps its structure, by lxml.
 
 A page is read once, element by element, into blocks: the stretches of text that a browser would put on lines of their own, each with what is
-known of it (tag, characters inside links, where it hangs in the tree). `main_content` says which blocks are the article; `html_writer` writes the
+known of it (tag, characters inside links, where it hangs in the tree). `main_content` says which blocks are the article; `writer` writes the
 chosen ones down and notes the spans. Everything iterates, nothing recurses: nesting costs no stack.
 """
 

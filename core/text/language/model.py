@@ -25,7 +25,6 @@ OPEN, CLOSE = np.uint32(0x3C), np.uint32(0x3E)  # < and >, which fastText puts a
 UNKNOWN = np.uint32(0x3F)  # what stands for half a surrogate pair
 START_32, PRIME_32 = np.uint32(2166136261), np.uint32(16777619)  # FNV-1a (Fowler, Noll, Vo)
 START_64, PRIME_64 = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
-END_OF_LINE = b"</s>"  # a word of its own, which closes every text
 SIGN = np.uint32(0xFFFFFF00)  # fastText hashes bytes as signed numbers
 TINY = 1e-5  # what fastText adds before it takes a logarithm
 WORD_SLOTS = 32_768  # of the hash table of the words: one in four is filled
