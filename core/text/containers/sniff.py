@@ -120,6 +120,7 @@ ROOT = re.compile(rb"<(?:\w{1,20}:)?(\w[\w.-]{0,40})[\s/>]")
 DOCTYPE_HTML = re.compile(rb"<!DOCTYPE\s+html\b", re.IGNORECASE)
 PAGE_TAG = re.compile(rb"(?:^|[\n>])\s{0,20}<(?:html|head|body)\b[^<>]{0,300}>", re.IGNORECASE)
 QUOTES = re.compile(rb"\"\"\"|'''|`")  # a page quoted in a program or in Markdown
+FIELD = re.compile(rb"(?:[\"',]|\S\t) {0,20}(?:<!DOCTYPE\s|<(?:html|head|body)\b)", re.IGNORECASE)  # a page in a row of CSV or TSV
 ANY_TAG = re.compile(rb"</?[a-z][a-z0-9]{0,10}(?:\s[^<>]{0,300})?/?>", re.IGNORECASE)
 FRAGMENT = re.compile(rb"\s*<(?:div|p|table|font|center|span|ul|ol|h[1-6]|script|style|title|meta|link|a|img|article|section)\b", re.IGNORECASE)
 FRAGMENT_LINE_SHARE = 0.5  # of the lines begin with a tag: Markdown that opens with a centred logo has few
@@ -184,11 +185,12 @@ def _as_bytes_of_text(head: bytes) -> bytes | None:
 
 
 def _kind_of_text(head: bytes, is_whole: bool) -> FileType:
-    page = PAGE_TAG.search(head, 0, 1024)
-    if head.lstrip()[:1] == b"<" or (page and not QUOTES.search(head, 0, page.start())):  # a server's warning may stand before the page
-        return _kind_of_markup(head)
     if JSON_START.match(head):
         return _kind_of_json(head, is_whole)
+    page = PAGE_TAG.search(head, 0, 1024)
+    is_quoted = page and (QUOTES.search(head, 0, page.start()) or FIELD.search(head, 0, page.end()))
+    if head.lstrip()[:1] == b"<" or (page and not is_quoted):  # a server's warning may stand before the page
+        return _kind_of_markup(head)
     if (block := block_of(head, is_whole)) is not None and _is_known(block):
         return BASE64
     if (table := _kind_of_table(head, is_whole)) is not None:

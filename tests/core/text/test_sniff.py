@@ -139,6 +139,22 @@ def test_text_that_only_holds_tags(text):
     assert kind(text.encode()) in ("text", "markdown")
 
 
+@pytest.mark.parametrize(
+    ("rows", "name"),
+    [
+        ('{{"text": {page}}}\n{{"text": "two"}}\n', "jsonl"),
+        ('{{"url": "http://a.b", "html": "\\n{plain}"}}\n{{"html": ""}}\n', "jsonl"),
+        ('{{"html": {page}}}', "jsonl"),
+        ("id,html\n1,{page}\n2,{page}\n3,x\n", "csv"),
+        ("id\thtml\n1\t{plain}\n2\t{plain}\n3\tx\n", "tsv"),
+    ],
+)
+def test_pages_in_fields_of_records_make_no_page_of_the_file(rows, name):
+    plain = "<!DOCTYPE html><html><head><title>x</title></head><body><p>one</p></body></html>"
+    for page in (plain, plain.removeprefix("<!DOCTYPE html>")):
+        assert kind(rows.format(page=f'"{page}"', plain=page).encode()) == name
+
+
 def test_xml_is_no_page():
     assert kind(b'<?xml version="1.0"?>\n<rss version="2.0"><channel><title>x</title></channel></rss>') == "xml"
     assert kind(b'<svg xmlns="http://www.w3.org/2000/svg"><path d="M0"/></svg>') == "xml"
