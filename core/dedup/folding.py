@@ -107,13 +107,19 @@ def utf8_buffers(texts: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np
 def batches(texts: pa.Array | pa.ChunkedArray, max_bytes: int) -> Iterator[pa.Array]:
     """Slices of a text column of at most `max_bytes` of UTF-8 each, a longer document alone: working memory follows the slice."""
     for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
-        _, offsets = utf8_buffers(chunk)
-        start = 0
-        while start < len(chunk):
-            end = int(np.searchsorted(offsets, offsets[start] + max_bytes, "right")) - 1
-            end = min(max(end, start + 1), len(chunk))
+        for start, end in slices_of(chunk, max_bytes):
             yield chunk.slice(start, end - start)
-            start = end
+
+
+def slices_of(texts: pa.Array, max_bytes: int) -> Iterator[tuple[int, int]]:
+    """The same as (first, last + 1)."""
+    _, offsets = utf8_buffers(texts)
+    start = 0
+    while start < len(texts):
+        end = int(np.searchsorted(offsets, offsets[start] + max_bytes, "right")) - 1
+        end = min(max(end, start + 1), len(texts))
+        yield start, end
+        start = end
 
 
 @cache

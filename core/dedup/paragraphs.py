@@ -31,7 +31,8 @@ from mspt.core.text.spans import Span
 
 LEFT_ALONE = frozenset({"code", "verse", "table"})  # forms
 MIN_LEFT = 0.1  # share of a document's letters; a page of which nine tenths are its site's furniture is no text of its own
-NOBODY = -1
+NOBODY = -1  # in the place of a survivor: the paragraph stays
+BOILERPLATE = -2  # ... it goes everywhere
 _STEP_1 = np.uint64(0x9E3779B97F4A7C15)  # odd constants, from the golden ratio (Knuth, TAOCP 3, 6.4) ...
 _STEP_2 = np.uint64(0xD1B54A32D192ED03)  # ... and the plastic number (M. Roberts 2018)
 
@@ -51,20 +52,6 @@ class Paragraphs:
     offsets: npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Walk:
-    """What becomes of repeated paragraphs: `survivors` (of each occurrence): rank of the document that has it first, BOILERPLATE, or NOBODY where it stays.
-
-    rejected: of each document, by rank.
-    """
-
-    survivors: npt.NDArray[np.int64]
-    rejected: npt.NDArray[np.bool_]
-
-
-BOILERPLATE = -2
-
-
 def find_paragraphs(texts: pa.Array) -> Paragraphs:
     """The paragraphs of each text."""
     data, offsets = utf8_buffers(texts)
@@ -82,21 +69,38 @@ def left_alone(text: str, form: str, spans: Sequence[Span]) -> list[tuple[int, i
     return sorted([*fenced_blocks(text), *((span.start, span.end) for span in spans if span.tag == "pre")])
 
 
-def walk(ranks: npt.NDArray[np.int64], groups: npt.NDArray[np.int64], widths: npt.NDArray[np.int64], totals: npt.NDArray[np.int64], boilerplate: int) -> Walk:
-    """Decides about repeated paragraphs. `ranks`, ascending: the document of each occurrence; `groups`: equal numbers for equal paragraphs, 0 to their number;
-    `widths`: of the paragraphs; `totals`: width of each document, by rank.
+class Walk:
+    """The walk over repeated paragraphs in policy order, as many documents at a time as fit into memory.
+
+    totals: width of each document, by rank. owners: room for one number for each paragraph (mapped from a file where they are many).
     """
-    num_groups = int(groups.max(initial=-1)) + 1
-    survivors = np.full(len(ranks), NOBODY, np.int64)
-    rejected = np.zeros(len(totals), np.bool_)
-    _walk(ranks, groups, widths, totals, boilerplate, document_counts(ranks, groups), np.full(num_groups, NOBODY, np.int64), survivors, rejected)
-    return Walk(survivors, rejected)
+
+    def __init__(self, totals: npt.NDArray[np.int64], owners: npt.NDArray[np.int64], boilerplate: int) -> None:
+        self.rejected = np.zeros(len(totals), np.bool_)  # of each document, by rank
+        self._totals = totals
+        self._owners = owners
+        self._owners[:] = NOBODY
+        self._boilerplate = boilerplate
+
+    def decide(
+        self, ranks: npt.NDArray[np.int64], groups: npt.NDArray[np.int64], widths: npt.NDArray[np.int64], documents: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Of each occurrence the rank of the document that has it first, BOILERPLATE, or NOBODY where it stays.
+
+        ranks: its document, ascending from call to call too; all occurrences of a document in one call. groups: equal for equal paragraphs, below
+        len(owners). widths, documents: of its paragraph, and how many documents have that.
+        """
+        survivors = np.full(len(ranks), NOBODY, np.int64)
+        _walk(ranks, groups, widths, documents, self._totals, self._boilerplate, self._owners, survivors, self.rejected)
+        return survivors
 
 
 def document_counts(ranks: npt.NDArray[np.int64], groups: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """In how many documents each paragraph occurs."""
-    pairs = np.unique(np.stack([groups, ranks], axis=1), axis=0) if len(groups) else np.zeros((0, 2), np.int64)
-    return np.bincount(pairs[:, 0], minlength=int(groups.max(initial=-1)) + 1).astype(np.int64)
+    order = np.lexsort((ranks, groups))
+    first = np.ones(len(order), np.bool_)
+    first[1:] = (np.diff(groups[order]) != 0) | (np.diff(ranks[order]) != 0)
+    return np.bincount(groups[order][first], minlength=int(groups.max(initial=-1)) + 1).astype(np.int64)
 
 
 @kernel
@@ -104,9 +108,9 @@ def _walk(
     ranks: npt.NDArray[np.int64],
     groups: npt.NDArray[np.int64],
     widths: npt.NDArray[np.int64],
+    documents: npt.NDArray[np.int64],
     totals: npt.NDArray[np.int64],
     boilerplate: int,
-    documents: npt.NDArray[np.int64],
     owners: npt.NDArray[np.int64],
     survivors: npt.NDArray[np.int64],
     rejected: npt.NDArray[np.bool_],
@@ -118,7 +122,7 @@ def _walk(
         end, removed = start, 0
         while end < len(ranks) and ranks[end] == rank:
             group = groups[end]
-            if boilerplate > 0 and documents[group] >= boilerplate:
+            if boilerplate > 0 and documents[end] >= boilerplate:
                 survivors[end] = BOILERPLATE
             elif owners[group] != NOBODY:
                 survivors[end] = owners[group]

@@ -29,20 +29,8 @@ def num_ranges(num_hashes: int, max_bytes: int) -> int:
     return max(1, -(-num_hashes * BYTES_PER_HASH // max_bytes))
 
 
-def find_repeated(runs: Sequence[npt.NDArray[np.uint64]], ranges: int) -> Repeated:
-    """All occurrences of hashes that occur at least twice in all runs together."""
-    parts, groups = [], 0
-    for found in _by_range(runs, ranges):
-        parts.append(Repeated(found.runs, found.places, found.groups + groups))
-        groups += int(found.groups[-1]) + 1 if len(found.groups) else 0
-    return Repeated(
-        np.concatenate([np.zeros(0, np.int32), *(part.runs for part in parts)]),
-        np.concatenate([np.zeros(0, np.int64), *(part.places for part in parts)]),
-        np.concatenate([np.zeros(0, np.int64), *(part.groups for part in parts)]),
-    )
-
-
-def _by_range(runs: Sequence[npt.NDArray[np.uint64]], ranges: int) -> Iterator[Repeated]:
+def find_repeated(runs: Sequence[npt.NDArray[np.uint64]], ranges: int) -> Iterator[Repeated]:
+    """All occurrences of hashes that occur at least twice in all runs together, one range of hashes after another; groups count from 0 in each."""
     width = -(-(1 << 64) // ranges)
     borders = [np.searchsorted(run, np.array([min(i * width, (1 << 64) - 1) for i in range(1, ranges)], np.uint64)) for run in runs]
     edges = [np.concatenate([[0], inner, [len(run)]]).astype(np.int64) for inner, run in zip(borders, runs, strict=True)]

@@ -2,7 +2,8 @@
 
 The window at position i of a document is repeated if the same N characters stand in a kept document before it, or in the same document wholly before i; the
 first of them, in policy order, counts as the original. The union of repeated windows is removed. So no character is lost: each removed one has an equal one,
-with N equal characters around it, earlier in the order. A document of which less than MIN_LEFT would stay is rejected whole, and is no original then.
+with N equal characters around it, earlier in the order. A document of which others leave less than MIN_LEFT (what it repeats of itself counts neither as left
+nor as lost) is rejected whole, and is no original then: a thousand copies of one line leave one.
 Characters are compared as they are, unfolded. Code, verse and tables are left alone (paragraphs.LEFT_ALONE).
 
 A suffix array of a whole corpus would need 48 bytes of memory a character, so it is built of the few texts that can repeat, in blocks:
@@ -18,7 +19,7 @@ Hashes choose what is looked at; the suffix array decides, on characters. The re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -145,25 +146,33 @@ def _first(candidates: Candidates, runs: _Runs, shift: npt.NDArray[np.int64]) ->
     return candidates.ranks[runs.there], runs.firsts + shift[runs.there]
 
 
-def walk(windows: Windows, length: int, sizes: npt.NDArray[np.int64]) -> tuple[dict[int, list[Cut]], dict[int, float]]:
-    """Cuts of documents that stay, and the share that would have been cut of those that are rejected; both by rank. `sizes`: characters, by rank."""
-    cuts: dict[int, list[Cut]] = {}
-    rejected: dict[int, float] = {}
-    originals = _Originals(length)
-    bounds = np.append(np.flatnonzero(np.diff(windows.ranks, prepend=-1)), len(windows.ranks)).tolist()
-    columns = (windows.starts, windows.lengths, windows.first_ranks, windows.first_starts)
-    for head, tail in pairwise(bounds):
-        rank = int(windows.ranks[head])
-        found = _cuts(rank, list(zip(*(column[head:tail].tolist() for column in columns), strict=True)), length, originals, rejected)
-        removed = sum(cut.end - cut.start for cut in found)
-        if removed and sizes[rank] - removed < MIN_LEFT * sizes[rank]:
-            rejected[rank] = removed / int(sizes[rank])
-            originals.forget()
-        else:
-            originals.keep(rank)
-            if found:
-                cuts[rank] = found
-    return cuts, rejected
+class Walk:
+    """The walk over repeated windows in policy order, as many documents at a time as fit into memory. `sizes`: characters of each document, by rank."""
+
+    def __init__(self, length: int, sizes: npt.NDArray[np.int64]) -> None:
+        self.rejected: dict[int, float] = {}  # by rank: the share that would have been cut of a document that goes
+        self._length = length
+        self._sizes = sizes
+        self._originals = _Originals(length)
+
+    def decide(self, windows: Windows) -> dict[int, list[Cut]]:
+        """Cuts of documents that stay, by rank. All windows of a document in one call, documents in ascending ranks from call to call too."""
+        cuts: dict[int, list[Cut]] = {}
+        bounds = np.append(np.flatnonzero(np.diff(windows.ranks, prepend=-1)), len(windows.ranks)).tolist()
+        columns = (windows.starts, windows.lengths, windows.first_ranks, windows.first_starts)
+        for head, tail in pairwise(bounds):
+            rank = int(windows.ranks[head])
+            runs = list(zip(*(column[head:tail].tolist() for column in columns), strict=True))
+            found, of_others = _cuts(rank, runs, self._length, self._originals, self.rejected)
+            size, removed = int(self._sizes[rank]), sum(cut.end - cut.start for cut in found)
+            if of_others and size - removed < MIN_LEFT * (size - removed + of_others):
+                self.rejected[rank] = removed / size
+                self._originals.forget()
+            else:
+                self._originals.keep(rank)
+                if found:
+                    cuts[rank] = found
+        return cuts
 
 
 class _Originals:
@@ -189,15 +198,28 @@ class _Originals:
         self.new.clear()
 
 
-def _cuts(rank: int, runs: Sequence[tuple[int, int, int, int]], length: int, originals: _Originals, rejected: dict[int, float]) -> list[Cut]:
-    """Cuts of one document; runs: (start, number of windows, rank and start of the first copy)."""
-    cuts: list[Cut] = []
+class _Stretches:
+    """The union of stretches that come in ascending order of their starts."""
+
+    def __init__(self) -> None:
+        self.cuts: list[Cut] = []
+
+    def add(self, start: int, end: int, survivor: int) -> None:
+        last = self.cuts[-1] if self.cuts else None
+        if last is not None and start <= last.end:
+            self.cuts[-1] = Cut(last.start, max(end, last.end), last.survivor)
+        else:
+            self.cuts.append(Cut(start, end, survivor))
+
+
+def _cuts(rank: int, runs: Sequence[tuple[int, int, int, int]], length: int, originals: _Originals, rejected: Mapping[int, float]) -> tuple[list[Cut], int]:
+    """Cuts of one document, and how many of the characters stand in others; runs: (start, number of windows, rank and start of the first copy)."""
+    every, of_others = _Stretches(), _Stretches()
 
     def add(start: int, end: int, survivor: int) -> None:
-        if cuts and start <= cuts[-1].end:
-            cuts[-1] = Cut(cuts[-1].start, max(end, cuts[-1].end), cuts[-1].survivor)
-        else:
-            cuts.append(Cut(start, end, survivor))
+        every.add(start, end, survivor)
+        if survivor != rank:
+            of_others.add(start, end, survivor)
 
     for start, number, first_rank, first_start in runs:
         if first_rank not in rejected:
@@ -208,4 +230,4 @@ def _cuts(rank: int, runs: Sequence[tuple[int, int, int, int]], length: int, ori
             survivor = originals.find(rank, start + i, (first_rank, first_start + i))
             if survivor is not None:
                 add(start + i, start + i + length, survivor)
-    return cuts
+    return every.cuts, sum(cut.end - cut.start for cut in of_others.cuts)

@@ -53,7 +53,7 @@ def run(job: Job[DedupConfig]) -> None:
     """Sketch every shard, merge the sketches, fetch the shingles of candidates only, decide, write."""
     from mspt.stages.dedup.against import old_shards
     from mspt.stages.dedup.corpus import build_corpus
-    from mspt.stages.dedup.cutting import cut, kept_documents, screen
+    from mspt.stages.dedup.cutting import cut, screen
     from mspt.stages.dedup.merging import merge, repeated
     from mspt.stages.dedup.publishing import publish
     from mspt.stages.dedup.verifying import decide
@@ -71,7 +71,7 @@ def run(job: Job[DedupConfig]) -> None:
     merged = merge(job, corpus)
     found = decide(job, corpus, merged)
     tallies = publish(job, screening.docs, corpus, found, repeated(merged, corpus))
-    cut(job, screening, kept_documents(corpus, found), tallies)
+    cut(job, screening, corpus, found, tallies)
 
 
 STAGE = Stage(
@@ -85,6 +85,6 @@ STAGE = Stage(
         "decontaminate": Files("test sets (JSONL, JSON, CSV, TSV, text) that no document may hold parts of; may repeat", optional=True, many=True),
     },
     libraries=("numpy", "pyarrow", "python", "xxhash"),
-    revision=2,
+    revision=3,
     next="train-scorer",
 )

@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mspt.core.artifact import FileRecord
-from mspt.core.dedup.overlaps import Matcher, Overlap, build_matcher, find_overlaps
+from mspt.core.dedup.overlaps import BATCH_BYTES, Matcher, Overlap, build_matcher, find_overlaps
 from mspt.core.files import link_or_copy, sha256_file
 from mspt.core.shards import Docs, layer_name, write_table
 from mspt.core.stage import Job, Unit, UnitOutput, UnitResult
-from mspt.stages.dedup.levels import Kept, Level, Texts, texts_of, verdict_table
+from mspt.stages.dedup.levels import Level, Place, Texts, verdict_table
 from mspt.stages.dedup.small import map_units
 
 if TYPE_CHECKING:
@@ -72,21 +72,22 @@ def find_contamination(payload: tuple[Texts, TestSets, Literal["drop", "cut"]], 
     """Verdicts on the documents of a shard, and for each task file: documents, items found, examples."""
     texts, tests, by = payload
     matcher = matcher_of(tests)
-    column = texts.read()[0]
     cuts: list[dict[str, Any]] = []
     drops: list[dict[str, Any]] = []
-    found: dict[int, list[Overlap]] = {}
-    for overlap in find_overlaps(matcher, column):
-        found.setdefault(overlap.document, []).append(overlap)
     report = [FileReport() for _ in matcher.files]
-    for document, overlaps in found.items():
-        text, row = column[document].as_py(), int(texts.rows[document])
-        goes, verdicts = _judge(matcher, text, row, overlaps, by)
-        (drops if goes else cuts).extend(verdicts)
-        _add_to_report(report, matcher, text, row, overlaps)
+    for part in texts.read(BATCH_BYTES):
+        found: dict[int, list[Overlap]] = {}
+        for overlap in find_overlaps(matcher, part.texts):
+            found.setdefault(overlap.document, []).append(overlap)
+        for document, overlaps in found.items():
+            text, row = part.texts[document].as_py(), int(texts.rows[part.first + document])
+            goes, verdicts = _judge(matcher, text, row, overlaps, by)
+            (drops if goes else cuts).extend(verdicts)
+            _add_to_report(report, matcher, text, row, overlaps)
     write_table(out.path(CUTS), verdict_table(cuts))
     write_table(out.path(DROPS), verdict_table(drops))
-    return {"files": [{"documents": one.documents, "items": sorted(one.items), "examples": one.examples} for one in report]}
+    files = [{"documents": one.documents, "items": sorted(one.items), "examples": one.examples} for one in report]
+    return {"cuts": len(cuts), "drops": len(drops), "files": files}
 
 
 def _judge(matcher: Matcher, text: str, row: int, overlaps: Sequence[Overlap], by: Literal["drop", "cut"]) -> tuple[bool, list[dict[str, Any]]]:
@@ -133,13 +134,24 @@ def _add_to_report(report: Sequence[FileReport], matcher: Matcher, text: str, ro
 # --- in the parent -----------------------------------------------------------------------------------------------------
 
 
-def remove_contaminated(job: Job[DedupConfig], docs: Docs, kept: Kept, levels: Sequence[Level], tests: TestSets) -> Level:
-    """Judges documents, and puts a report for each task file into the stats."""
-    units = [Unit(f"{texts.shard:05d}", (texts, tests, job.config.decontaminate_by), docs.bytes(texts.shard)) for texts in texts_of(docs, kept, levels)]
+def remove_contaminated(job: Job[DedupConfig], docs: Docs, texts: Sequence[Texts], tests: TestSets) -> Level:
+    """Judges documents of this run, and puts a report for each task file into the stats. What `cut` takes is kept beside the index, for later --against."""
+    units = [Unit(f"{one.place.number:05d}", (one, tests, job.config.decontaminate_by), one.place.bytes) for one in texts]
     results = map_units(job, find_contamination, units, what="test sets", group="contamination")
     job.stats["decontamination"] = _report(docs, matcher_of(tests), results)
-    cuts, drops = (tuple(pq.read_table(result.path(name)) for result in results) for name in (CUTS, DROPS))
+    drops = tuple(pq.read_table(result.path(DROPS), use_threads=False) for result in results)
+    cuts = tuple(result.path(CUTS) if result.stats["cuts"] else None for result in results)
+    if job.config.decontaminate_by == "cut":
+        for shard, result in enumerate(results):
+            for name, number in ((CUTS, result.stats["cuts"]), (DROPS, result.stats["drops"])):
+                if number:
+                    job.link(result.path(name), contaminated_name(name, shard), result.record(name))
     return Level(LEVEL, cuts, drops)
+
+
+def contaminated_name(name: str, shard: int) -> str:
+    """The file of an artifact that holds what `cut` took from a shard before paragraphs and substrings were compared."""
+    return f"index/contaminated-{shard:05d}-{name}"
 
 
 def _report(docs: Docs, matcher: Matcher, results: Sequence[UnitResult]) -> list[dict[str, Any]]:
@@ -169,11 +181,10 @@ def _report(docs: Docs, matcher: Matcher, results: Sequence[UnitResult]) -> list
     return report
 
 
-def live_documents(docs: Docs) -> Kept:
-    """All live documents; nobody has put them in order yet, so ranks follow shards and rows."""
+def live_texts(docs: Docs) -> list[Texts]:
+    """All live documents."""
     rows = [np.flatnonzero(docs.read(shard, ["keep"], check=False).column("keep").to_numpy()) for shard in range(docs.num_shards)]
-    bounds = np.cumsum([0, *map(len, rows)])
-    return Kept(tuple(rows), tuple(np.arange(bounds[i], bounds[i + 1]) for i in range(len(rows))))
+    return [Texts(Place(docs, shard), own) for shard, own in enumerate(rows)]
 
 
 def without_dropped(job: Job[DedupConfig], docs: Docs, level: Level) -> Docs:

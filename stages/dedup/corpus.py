@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mspt.core.errors import InputError
@@ -32,6 +33,8 @@ class Shard:
     number: int  # of the shard in docs
     runs: RunFile
     end: int
+    texts: Docs  # where the texts are that were compared: of an old shard that lost parts of texts, the docs it was made of
+    index: Path | None = None  # of an old shard: what exact and near duplicates left, live or not
 
     @property
     def slice(self) -> slice:
@@ -135,7 +138,7 @@ def build_corpus(job: Job[DedupConfig], docs: Docs, old: Sequence[Shard]) -> Cor
     start = num_old = old[-1].end if old else 0
     shards = list(old)
     for number, result in enumerate(results):
-        shards.append(Shard(docs, number, RunFile(result.path(RUNS), start), start + result.stats["documents"]))
+        shards.append(Shard(docs, number, RunFile(result.path(RUNS), start), start + result.stats["documents"], docs))
         start = shards[-1].end
     if start > MAX_DOCUMENTS:
         raise InputError(f"{start:,} documents are more than {MAX_DOCUMENTS:,}", "deduplicate in parts: the later ones --against the earlier")
@@ -191,14 +194,10 @@ def _old_ranks(old: Sequence[Shard]) -> npt.NDArray[np.uint32]:
     import numpy as np
 
     from mspt.core.dedup.index import Runs
+    from mspt.stages.dedup.against import joined_ranks
 
-    ranks = np.empty(old[-1].end if old else 0, np.uint32)
-    for ref in dict.fromkeys(shard.docs.ref for shard in old):
-        own = [shard for shard in old if shard.docs.ref == ref]
-        order = np.argsort(np.concatenate([Runs.map(shard.runs.path)[1][1] for shard in own]), kind="stable")
-        first = own[0].runs.start
-        ranks[first + order] = np.arange(first, first + len(order), dtype=np.uint32)
-    return ranks
+    ranks = joined_ranks([(shard.docs.ref, Runs.map(shard.runs.path)[1][1]) for shard in old])
+    return np.concatenate([np.zeros(0, np.uint32), *ranks]).astype(np.uint32)
 
 
 def _num_shingles(shards: Sequence[Shard], num: int) -> npt.NDArray[np.uint32]:

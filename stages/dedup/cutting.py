@@ -1,7 +1,7 @@
 """The levels that change texts, one after another: contaminated (cut), repeated-paragraphs, repeated-substrings.
 
 They work on what exact and near duplicates left: a copy with one paragraph of its own is a near-duplicate, not a document of one paragraph. Documents of
-earlier artifacts (`--against`) are compared whole only.
+earlier artifacts (`--against`) are read once more, as they were before these levels: they come first and stay as they are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from mspt.core.job import WORKER_MEMORY
 from mspt.core.shards import Docs
 from mspt.core.stage import Job
 from mspt.stages.dedup import contamination, paragraphs, substrings
-from mspt.stages.dedup.levels import Kept, Level
+from mspt.stages.dedup.against import old_documents
+from mspt.stages.dedup.levels import VERDICT, Kept, Level, Place, texts_of
 from mspt.stages.dedup.rewriting import rewrite
 
 if TYPE_CHECKING:
@@ -44,28 +45,36 @@ def screen(job: Job[DedupConfig], docs: Docs) -> Screening:
     tests = contamination.test_sets(job)
     if tests is None or job.config.decontaminate_by == "cut":
         return Screening(docs, docs, tests)
-    level = contamination.remove_contaminated(job, docs, contamination.live_documents(docs), [], tests)
+    level = contamination.remove_contaminated(job, docs, contamination.live_texts(docs), tests)
     return Screening(docs, contamination.without_dropped(job, docs, level), None, [level])
 
 
-def kept_documents(corpus: Corpus, found: Verdicts) -> Kept:
-    """The new documents that exact and near duplicates left."""
-    parts = [(shard.rows(), ~found.removed[shard.slice], corpus.ranks[shard.slice]) for shard in corpus.new_shards]
-    return Kept(tuple(rows[stays].astype(np.int64) for rows, stays, _ in parts), tuple(ranks[stays].astype(np.int64) for _, stays, ranks in parts))
+def kept_documents(corpus: Corpus, found: Verdicts, docs: Docs) -> Kept:
+    """What exact and near duplicates left: old documents, then those of this run."""
+    old = old_documents(corpus.shards[: corpus.num_old_shards])
+    num_old = sum(map(len, old.ranks))
+    new = slice(corpus.num_old, None)
+    ranks = corpus.ranks[new].astype(np.int64) - corpus.num_old + num_old
+    ids = np.empty((num_old + len(ranks), 16), np.uint8)
+    ids[:num_old] = old.ids
+    ids[ranks] = corpus.ids[new]
+    rows, of = [], []
+    for shard in corpus.new_shards:
+        stays = ~found.removed[shard.slice]
+        rows.append(shard.rows()[stays].astype(np.int64))
+        of.append(ranks[shard.runs.start - corpus.num_old : shard.end - corpus.num_old][stays])
+    places = tuple(Place(docs, shard.number) for shard in corpus.new_shards)
+    return Kept((*old.places, *places), len(old.places), (*old.rows, *rows), (*old.ranks, *of), ids)
 
 
-def cut(job: Job[DedupConfig], screening: Screening, kept: Kept, tallies: Tallies) -> None:
+def cut(job: Job[DedupConfig], screening: Screening, corpus: Corpus, found: Verdicts, tallies: Tallies) -> None:
     """After what exact and near duplicates left is published. `tallies`: what they took from each source."""
-    docs, levels = screening.docs, screening.levels
-    max_bytes = (job.config.memory or WORKER_MEMORY * job.workers) // job.workers // 2
-    if screening.tests is not None:
-        levels.append(contamination.remove_contaminated(job, docs, kept, levels, screening.tests))
-        kept = kept.without(levels[-1].drops)
-    if job.config.paragraphs:
-        levels.append(paragraphs.remove_paragraphs(job, docs, kept, levels, max_bytes))
-        kept = kept.without(levels[-1].drops)
-    if job.config.substrings:
-        levels.append(substrings.remove_substrings(job, docs, kept, levels, max_bytes))
+    docs, config = screening.docs, job.config
+    screened = list(screening.levels)
+    levels: list[Level] = []
+    if screening.tests is not None or config.paragraphs or config.substrings:
+        levels = _further_levels(job, screening, kept_documents(corpus, found, docs))
+    levels = screened + levels
     if levels:
         taken, parts = rewrite(job, docs, levels)
         _count(job, levels, parts)
@@ -74,6 +83,23 @@ def cut(job: Job[DedupConfig], screening: Screening, kept: Kept, tallies: Tallie
     job.stats["remarks"] = web_remarks(tallies)
     for remark in job.stats["remarks"]:
         job.note(remark)
+
+
+def _further_levels(job: Job[DedupConfig], screening: Screening, kept: Kept) -> list[Level]:
+    """Test sets (cut), paragraphs, substrings: what they say about the documents of this run."""
+    max_bytes = (job.config.memory or WORKER_MEMORY * job.workers) // job.workers // 4
+    num_old, levels = kept.num_old, list[Level]()
+    if screening.tests is not None:
+        own = contamination.remove_contaminated(job, screening.docs, texts_of(kept, [])[num_old:], screening.tests)
+        nothing = VERDICT.empty_table()
+        levels.append(Level(own.name, (*[None] * num_old, *own.cuts), (*[nothing] * num_old, *own.drops)))
+        kept = kept.without(levels[-1].drops)
+    if job.config.paragraphs:
+        levels.append(paragraphs.remove_paragraphs(job, kept, levels, max_bytes))
+        kept = kept.without(levels[-1].drops)
+    if job.config.substrings:
+        levels.append(substrings.remove_substrings(job, kept, levels, max_bytes))
+    return [level.new(num_old) for level in levels]
 
 
 def _count(job: Job[DedupConfig], levels: Sequence[Level], parts: Mapping[str, int]) -> None:

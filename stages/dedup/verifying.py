@@ -124,7 +124,7 @@ def _batch(
 def _fetch_unit(job: Job[DedupConfig], corpus: Corpus, shard: Shard, number: int, positions: npt.NDArray[np.uint32]) -> Unit:
     rows = shard.rows()[positions - shard.runs.start]
     old = shard.runs.start < corpus.num_old
-    return Unit(f"{number:05d}", (shard.docs, shard.number, sketch_settings(job.config), rows, old), shard.docs.bytes(shard.number))
+    return Unit(f"{number:05d}", (shard.texts, shard.number, sketch_settings(job.config), rows, old), shard.docs.bytes(shard.number))
 
 
 # --- in workers --------------------------------------------------------------------------------------------------------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 
+import pyarrow.parquet as pq
 import pytest
 
 from mspt.core.errors import MsptError
@@ -47,6 +49,11 @@ def split_families(seed):
                 found[source][f"{number}-{version}-{copy}"] = text if copy == 0 else f" {text}\n"
     found["old"]["short"] = found["new"]["short"] = "短"
     return found
+
+
+def read_removed(artifact):
+    names = sorted(name for name in artifact.files if name.startswith("removed/"))
+    return [row for name in names for row in pq.read_table(artifact.root / name).to_pylist()]
 
 
 def rows_of(texts, source):
@@ -143,3 +150,104 @@ def test_the_index_is_small_and_does_not_depend_on_shards_or_memory(workspace):
     assert size < 200 * len(kept(made[0])) + 2048  # 14 bands x 12 + 28 bytes a document, and headers
     again = dedup(workspace, "s3", name="again")
     assert hashes(again) == {name.replace("d3", "again"): sha for name, sha in hashes(made[1]).items()}
+
+
+# --- the levels that change texts --------------------------------------------------------------------------------------
+
+
+def prose(chooser, size):
+    return "".join(chooser.choices(LETTERS, k=size))
+
+
+def pages(seed, sources=("a", "b", "c")):
+    """Pages with lines and stretches of others in them, some made of nothing else; {source: {ref: text}}."""
+    chooser = random.Random(seed)
+    lines = [prose(chooser, chooser.randrange(25, 60)) for _ in range(25)]
+    found = {source: {} for source in sources}
+    texts = []
+    for number in range(45):
+        own = prose(chooser, chooser.choice([0, 40, 150, 300]))
+        quoted = chooser.choice(texts) if texts else ""
+        start = chooser.randrange(len(quoted) + 1)
+        parts = [own, quoted[start : start + chooser.randrange(90)], *chooser.sample(lines, chooser.randrange(1, 5))]
+        chooser.shuffle(parts)
+        texts.append("\n".join(parts))
+        found[chooser.choice(sources)][str(number)] = texts[-1]
+    return found
+
+
+def state(made):
+    return {(row["source"], row["ref"]): row["text"] if row["keep"] else None for row in read_all(made)}
+
+
+LEVELS = {"paragraphs": True, "boilerplate_documents": 0, "substrings": 40, "near": False}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_paragraphs_and_substrings_of_old_documents_go_as_in_one_run(workspace, seed):
+    """Three artifacts, each against those before it, keep of every document what one run over all keeps."""
+    texts = pages(seed)
+    order = {"order": ["source", "longest"], "source_priority": ["a", "b", "c"], **LEVELS}
+    given(workspace, [row for source in texts for row in rows_of(texts[source], source)], name="all", shards=4)
+    whole = dedup(workspace, "all", name="dedup-all", **order)
+    parts, before = {}, None
+    for source in texts:
+        given(workspace, rows_of(texts[source], source), name=source, shards=2)
+        made = dedup(workspace, source, name=f"dedup-{source}", against=before, **order)
+        parts, before = parts | state(made), f"dedup-{source}"
+    assert parts == state(whole)
+    alone = state(dedup(workspace, "c", name="alone", **order))
+    assert {key: text for key, text in parts.items() if key[0] == "c"} != alone
+    assert "repeated-paragraphs" in whole.manifest["counts"]["rejected"]
+    assert set(whole.manifest["counts"]["removed"]) == {"repeated-paragraph", "repeated-substring"}
+
+
+def test_boilerplate_of_old_documents_counts(workspace):
+    """Two old documents had the notice and one lost it; with a third it is boilerplate, so that the new one loses it too, and the old ones stay as they are."""
+    chooser = random.Random(7)
+    notice = "本站所有文章均来自网络，版权归原作者所有，如有侵权请与我们联系。"
+    given(workspace, {ref: f"{prose(chooser, 200)}\n{notice}" for ref in "ab"}, name="o")
+    given(workspace, {"c": f"{notice}\n{prose(chooser, 100)}"}, name="n")
+    config = {"paragraphs": True, "boilerplate_documents": 3}
+    old = dedup(workspace, "o", name="d", **config)
+    assert sum(notice in row["text"] for row in read_all(old)) == 1
+    made = dedup(workspace, "n", name="e", against="d", **config)
+    assert made.manifest["counts"]["removed"] == {"boilerplate": 1}
+    assert [notice in row["text"] for row in read_all(made)] == [False]
+
+
+def test_an_old_text_is_compared_as_it_was_before_it_was_cut(workspace):
+    """The old text lost a line to another; its copy has the line, and is a copy all the same."""
+    chooser = random.Random(8)
+    line, long, text = prose(chooser, 40), prose(chooser, 400), prose(chooser, 60)
+    given(workspace, {"long": f"{long}\n{line}", "cut": f"{text}\n{line}"}, name="o")
+    old = dedup(workspace, "o", name="d", paragraphs=True)
+    assert {row["ref"]: row["text"] for row in read_all(old)}["cut"] == text
+    given(workspace, {"copy": f"{text}。\n{line}", "two": f"{prose(chooser, 50)}\n{line}"}, name="n")
+    made = dedup(workspace, "n", name="e", against="d", paragraphs=True)
+    (rejected,) = read_rejected(made)
+    assert (rejected["ref"], rejected["rule"], rejected["similarity"], rejected["survivor"]) == ("copy", "near-duplicate", 1.0, document_id("given", "cut"))
+    (removed,) = read_removed(made)
+    assert (removed["ref"], removed["text"], removed["survivor"]) == ("two", f"\n{line}", document_id("given", "long"))
+
+
+def test_what_a_test_set_took_from_old_texts_is_no_copy(workspace):
+    chooser = random.Random(9)
+    question = "小明有十二个苹果，给了小红三个，又买了五个，请问小明现在一共有多少个苹果？"
+    task = workspace.path.parent / "task.jsonl"
+    task.write_text(json.dumps({"question": question}, ensure_ascii=False), encoding="utf-8")
+    given(workspace, {"old": prose(chooser, 200) + question, "gone": question + "完"}, name="o")
+    config = {"decontaminate_by": "cut", "substrings": 20}
+    workspace.run("dedup", {**SETTINGS, **config}, references={"docs": "o"}, files={"decontaminate": [task]}, name="d")
+    given(workspace, {"new": prose(chooser, 200) + question}, name="n")
+    made = dedup(workspace, "n", name="e", against="d", **config)
+    assert made.manifest["counts"] == {"in": 1, "out": 1, "rejected": {}, "removed": {}}
+
+
+def test_samples_whose_texts_were_cut_are_refused(workspace):
+    chooser = random.Random(10)
+    line = prose(chooser, 60)
+    given(workspace, {str(i): f"{prose(chooser, 100)}\n{line}" for i in range(9)}, name="o")
+    dedup(workspace, "o", name="d", paragraphs=True, sample="8")
+    with pytest.raises(MsptError, match="made of a sample"):
+        dedup(workspace, "o", name="e", against="d@v1")

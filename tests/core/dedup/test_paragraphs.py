@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mspt.core.dedup.folding import fold_text
-from mspt.core.dedup.paragraphs import BOILERPLATE, NOBODY, document_counts, find_paragraphs, left_alone, walk
+from mspt.core.dedup.paragraphs import BOILERPLATE, NOBODY, Walk, document_counts, find_paragraphs, left_alone
 from mspt.core.text.spans import Span
 
 
@@ -65,11 +65,13 @@ def test_code_inside_prose_is_left_alone():
 def decide(documents, boilerplate=0, others=0):
     """Walk over documents of paragraphs named by letters, each ten columns wide, beside `others` columns that nobody repeats."""
     names = sorted({name for document in documents for name in document})
-    ranks = [rank for rank, document in enumerate(documents) for _ in document]
-    groups = [names.index(name) for document in documents for name in document]
     totals = np.array([10 * len(document) + others for document in documents])
-    found = walk(np.array(ranks, np.int64), np.array(groups, np.int64), np.full(len(ranks), 10), totals, boilerplate)
-    return found.survivors.tolist(), np.flatnonzero(found.rejected).tolist()
+    walk, survivors = Walk(totals, np.empty(len(names), np.int64), boilerplate), []
+    for rank, document in enumerate(documents):  # one call for each document: what one leaves behind, the next finds
+        groups = np.array([names.index(name) for name in document], np.int64)
+        having = np.array([sum(name in other for other in documents) for name in document], np.int64)
+        survivors += walk.decide(np.full(len(groups), rank), groups, np.full(len(groups), 10), having).tolist()
+    return survivors, np.flatnonzero(walk.rejected).tolist()
 
 
 def test_the_first_document_keeps_a_paragraph():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mspt.core.dedup.anchors import Anchors, find_anchors, reach
 from mspt.core.dedup.runs import find_repeated
-from mspt.core.dedup.substrings import Candidates, Windows, find_windows, gather, walk
+from mspt.core.dedup.substrings import Candidates, Walk, Windows, find_windows, gather
 from mspt.core.dedup.suffixes import NONE, first_copies
 
 FULL = 1 << 64
@@ -41,20 +41,22 @@ def remove(texts: list[str], length: int, blocks: int = 1) -> tuple[list[str], s
     codes, offsets = codes_of(texts)
     anchors = find_anchors(codes, offsets, length)
     order = np.argsort(anchors.hashes, kind="stable")
-    repeated = order[find_repeated([anchors.hashes[order]], ranges=blocks).places]
+    repeated = order[np.concatenate([found.places for found in find_repeated([anchors.hashes[order]], ranges=blocks)])]
     edges = [FULL * i // blocks for i in range(blocks + 1)]
     found = []
     for low, high in itertools.pairwise(edges):
         inside = repeated[(anchors.hashes[repeated] >= low) & (anchors.hashes[repeated] <= high - 1)]
         if len(inside):
             found.append(find_windows(candidates(texts, anchors, inside, length), length, low, high))
-    cuts, rejected = walk(Windows.join(found), length, np.diff(offsets))
+    walk, cuts, windows = Walk(length, np.diff(offsets)), {}, Windows.join(found)
+    for own in (windows.ranks < 3, windows.ranks >= 3):  # two calls: what one leaves behind, the next finds
+        cuts |= walk.decide(Windows(*(getattr(windows, name)[own] for name in Windows.__dataclass_fields__)))
     left = []
     for rank, text in enumerate(texts):
         for cut in reversed(cuts.get(rank, [])):
             text = text[: cut.start] + text[cut.end :]
         left.append(text)
-    return left, set(rejected)
+    return left, set(walk.rejected)
 
 
 def remove_by_hand(texts: list[str], length: int) -> tuple[list[str], set[int]]:
@@ -62,13 +64,15 @@ def remove_by_hand(texts: list[str], length: int) -> tuple[list[str], set[int]]:
     left, rejected = [], set()
     seen: dict[str, tuple[int, int]] = {}
     for rank, text in enumerate(texts):
-        gone = [False] * len(text)
+        gone, of_others = [False] * len(text), [False] * len(text)
         new: dict[str, int] = {}
         for i in range(len(text) - length + 1):
             window = text[i : i + length]
             if window in seen or new.setdefault(window, i) + length <= i:
                 gone[i : i + length] = [True] * length
-        if any(gone) and len(text) - sum(gone) < 0.1 * len(text):
+                of_others[i : i + length] = [True] * length if window in seen else of_others[i : i + length]
+        left_over = len(text) - sum(gone)
+        if any(of_others) and left_over < 0.1 * (left_over + sum(of_others)):
             rejected.add(rank)
             left.append(text)
             continue
@@ -110,6 +114,12 @@ def test_the_first_in_order_stays_and_nothing_is_lost():
     left, rejected = remove(["甲" * 30 + quote, quote + "乙" * 9, "丙" * 7 + quote[3:] + "丁" * 30], 10)
     assert rejected == set()
     assert left == ["甲" * 10 + quote, "乙" * 9, "丙" * 7 + "丁" * 10]
+
+
+def test_a_thousand_copies_of_one_line_leave_one():
+    line = "一千遍同一行字，没有别的文章有它。\n"
+    assert remove([line * 1000, "另外一篇。" * 3], 10) == ([line, "另外一篇。" * 3], set())  # five characters apart: too near to be copies
+    assert remove([line, line * 1000], 10)[1] == {1}  # the first has it already
 
 
 def test_a_rejected_document_is_no_original():
