@@ -57,10 +57,26 @@ def test_all_are_cleaned_again_without_where(first, workspace):
 def test_what_other_stages_found_stays_with_its_rows(first, workspace):
     again = workspace.run("clean", {"where": "contains(text, '收购')", "profile": "strict"}, references={"docs": "dedup"}, name="clean-again")
     before, now = open_docs(first), open_docs(again)
-    assert now.layer_names == before.layer_names
-    assert set(now.columns()) == set(before.columns())
+    assert now.layer_names == [*before.layer_names, "clean-again"]
+    assert set(now.columns()) == {*before.columns(), "cleaned_again"}
     old = {row["id"]: row["cluster"] for row in before.read(0, ["id", "cluster"]).to_pylist()}
     assert {row["id"]: row["cluster"] for row in now.read(0, ["id", "cluster"]).to_pylist()}.items() <= old.items()
+
+
+def test_what_was_cleaned_is_marked_also_when_the_name_was_used_before(first, workspace):
+    workspace.run("clean", {"where": "length(text) > 50"}, references={"docs": "dedup"}, name="clean-again")
+    again = workspace.run("clean", {"where": "startswith(ref, 'b')"}, references={"docs": "clean-again"}, name="clean-again")
+    assert open_docs(again).layer_names == ["dedup", "clean-again"]
+    marks = {row["ref"]: row["cleaned_again"] for row in open_docs(again).read(0, ["ref", "cleaned_again"]).to_pylist()}
+    assert marks == {"a.jsonl#0": False, "a.jsonl#1": False, "a.jsonl#2": False, "a.jsonl#4": False, "b.html#0": True}
+
+
+def test_documents_that_are_not_chosen_are_not_written_anew(first, workspace):
+    again = workspace.run("clean", {"where": "ref == 'nothing'"}, references={"docs": "dedup"}, name="clean-again")
+    assert again.stats["again"] == {"where": "ref == 'nothing'", "before": {"documents": 0, "characters": 0}, "after": {"documents": 0, "characters": 0}}
+    live = open_docs(first).read_live(0, ["id", "text", "spans", "meta"])
+    assert open_docs(again).read(0, ["id", "text", "spans", "meta"]).equals(live)
+    assert again.manifest["counts"] == {"in": 5, "out": 5, "rejected": {}, "removed": {}}
 
 
 def test_the_next_stage_reads_it(first, workspace):
