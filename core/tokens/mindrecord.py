@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mspt.core.errors import InputError
 from mspt.core.files import fsync_file
@@ -35,6 +36,8 @@ _MIN_PAGE_BYTES = 64 * 1024  # MindRecord's least is 32 KiB
 _MAX_PAGE_BYTES = 256 * 2**20  # MindRecord's own
 _READ_ROWS = 256
 
+Array = npt.NDArray[np.int32]
+
 
 def row_bytes(row_tokens: int, max_documents: int) -> int:
     """Bytes of one row in memory."""
@@ -48,9 +51,18 @@ def page_bytes(bytes_of_row: int, rows_per_file: int) -> int:
 
 
 def write(path: Path, batches: Iterable[RowBatch], rows_per_file: int, row_tokens: int, max_documents: int) -> None:
+    """Write packed rows: see `write_columns`."""
+    shapes = dict(zip(COLUMNS, (row_tokens, row_tokens, max_documents), strict=True))
+    write_columns(path, ({name: getattr(batch, name) for name in COLUMNS} for batch in batches), shapes, rows_per_file)
+
+
+def write_columns(path: Path, batches: Iterable[Mapping[str, Array]], shapes: Mapping[str, int], rows_per_file: int) -> None:
     """Write `<path>` and `<path>.db`. `path` must carry its final name, ending in .mindrecord, in a folder that no reader looks into.
 
-    `rows_per_file` is that of the fullest file that will be read together with this one: it sets the page size, which must be the same in all.
+    Args:
+        batches: int32 [B, shape] of each column.
+        shapes: length of each column's rows, in the order of the columns.
+        rows_per_file: of the fullest file that will be read together with this one: it sets the page size, which must be the same in all.
     """
     from mindspore.mindrecord import FileWriter
 
@@ -58,12 +70,12 @@ def write(path: Path, batches: Iterable[RowBatch], rows_per_file: int, row_token
         old.unlink(missing_ok=True)
     writer = FileWriter(str(path), shard_num=1)
     writer.set_header_size(_HEADER_BYTES)
-    writer.set_page_size(page_bytes(row_bytes(row_tokens, max_documents), rows_per_file))
-    shapes = dict(zip(COLUMNS, (row_tokens, row_tokens, max_documents), strict=True))
-    writer.add_schema({name: {"type": "int32", "shape": [shapes[name]]} for name in COLUMNS}, "packed rows")
+    writer.set_page_size(page_bytes(4 * sum(shapes.values()), rows_per_file))
+    writer.add_schema({name: {"type": "int32", "shape": [length]} for name, length in shapes.items()}, "packed rows")
     try:
         for batch in batches:
-            writer.write_raw_data([{name: getattr(batch, name)[i] for name in COLUMNS} for i in range(len(batch))])
+            columns = [(name, batch[name]) for name in shapes]
+            writer.write_raw_data([{name: column[i] for name, column in columns} for i in range(len(columns[0][1]))])
         writer.commit()
     except RuntimeError as error:
         if "No free disk" in str(error) or "disk is full" in str(error):  # MindRecord's own words, and SQLite's

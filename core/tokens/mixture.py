@@ -3,19 +3,25 @@
 Without a target and without shares every document is drawn once. With them: target T tokens, share m_s of source s (default: its natural share),
 weight w_d > 0 of document d inside its source, n_d its tokens, cap_s the most epochs of a source. Expected repetitions
 
-    r_d = min(cap_s, T_s w_d / sum over e in s of w_e n_e),    T_s = T m_s at first
+    r_d = min(cap_s, x_s w_d),    x_s = T m_s / sum over e in s of w_e n_e at first
 
 What a cap cuts off a source goes to the sources that no cap has cut, in proportion to their shares, until nothing is cut or nobody can take
 more. Systematic sampling on a seeded order then draws floor(r_d) or ceil(r_d) copies, so that each source gets the planned number of documents
 to within one.
+
+Phases have targets and shares of their own; caps and repetitions count over all of them. R_i being the repetitions up to phase i, it draws
+floor(R_i + u_d) - floor(R_(i-1) + u_d) copies, with u_d from the golden ratio's sequence (spread evenly over every stretch): what one phase leaves out, the
+next one takes first.
+
+A mixture is a handful of numbers for each source. Documents stream past in chunks: once to weigh them, again where a cap might cut, once to be drawn.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +33,7 @@ from mspt.core.tokens.split import order_key
 DEFAULT_MAX_EPOCHS = 4.0
 # Repetitions are summed as integers of 2^-30, so that the draw is exact and the same everywhere.
 _FRACTION_BITS = 30
+_GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio
 _SHARE_TOLERANCE = 1e-6
 
 Floats = npt.NDArray[np.float64]
@@ -34,11 +41,18 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class MixtureSettings:
-    """`target_tokens` and `shares` are what a person asks for; both empty: every document once."""
+class Phase:
+    """A stretch of the run: tokens to draw (None: what the corpus has, or is left of it) and shares of some sources."""
 
     target_tokens: int | None = None
     shares: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class MixtureSettings:
+    """What a person asks for; one phase without target and shares: every document once."""
+
+    phases: tuple[Phase, ...] = (Phase(),)
     max_epochs: float = DEFAULT_MAX_EPOCHS
     source_epochs: tuple[tuple[str, float], ...] = ()  # other caps for some sources
     use_weights: bool = True
@@ -46,7 +60,26 @@ class MixtureSettings:
 
     @property
     def every_document_once(self) -> bool:
-        return not self.use_weights or (self.target_tokens is None and not self.shares)
+        return not self.use_weights or self.phases == (Phase(),)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some documents of one source, in order, [n] each: tokens, weights, and seeded order keys (split.order_key)."""
+
+    code: int
+    num_tokens: Ints
+    weights: Floats
+    order_keys: npt.NDArray[np.uint64]
+
+
+class Corpus(Protocol):
+    """The training documents."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    def chunks(self) -> Iterator[Chunk]: ...
 
 
 @dataclass(frozen=True)
@@ -62,49 +95,141 @@ class SourceReport:
     epochs: float
     left_out: int  # documents drawn zero times
 
-    def report(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, Any]:
         return asdict(self)
 
 
 @dataclass(frozen=True)
+class Weighed:
+    """What one pass found, [sources] each."""
+
+    documents: Ints
+    available: Ints  # tokens
+    mass: Floats  # sum of weight x tokens
+    heaviest: Floats  # largest weight
+
+
 class Mixture:
-    """`copies[d]` (int64) and what it means per source."""
-
-    copies: Ints
-    sources: tuple[SourceReport, ...]
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """The training documents, one entry each: code of the source, tokens, weight, and a seeded order key (split.order_key)."""
-
-    names: tuple[str, ...]
-    codes: Ints
-    num_tokens: Ints
-    weights: Floats
-    order_keys: npt.NDArray[np.uint64]
-
-
-def draw(corpus: Corpus, settings: MixtureSettings) -> Mixture:
-    """Copies of every document.
+    """Settings fitted to a corpus: `scale[phase, source]` and `cap[source]` say how often any document is to be repeated.
 
     Raises:
-        MsptError: a share names no source, shares do not fit in 1, or a weight is not positive.
+        MsptError: a name is no source, shares do not fit in 1, or a weight is not positive.
     """
-    available: Floats = np.bincount(corpus.codes, weights=corpus.num_tokens, minlength=len(corpus.names)).astype(np.float64)
-    total = float(available.sum())
-    shares = _shares(corpus.names, available, dict(settings.shares))
-    caps = _caps(corpus.names, settings)
-    if settings.every_document_once or total == 0:
-        return Mixture(np.ones(len(corpus.codes), dtype=np.int64), _report(corpus, available, available, np.ones_like(corpus.codes)))
-    _check_weights(corpus)
-    wanted = float(settings.target_tokens or total) * shares
-    repetitions = _expected_repetitions(corpus, wanted, shares, caps)
-    copies = _systematic(repetitions, corpus, settings.seed)
-    return Mixture(copies, _report(corpus, available, wanted, copies))
+
+    def __init__(self, corpus: Corpus, settings: MixtureSettings) -> None:
+        self.corpus = corpus
+        self.settings = settings
+        self.weighed = weigh(corpus, check_weights=not settings.every_document_once)
+        self.cap = _caps(corpus.names, settings)
+        self.scale = np.zeros((len(settings.phases), len(corpus.names)))
+        self.wanted = np.zeros_like(self.scale)
+        if settings.every_document_once:
+            self.wanted[0] = self.weighed.available
+        else:
+            self._fit()
+
+    def repetitions(self, code: int, weights: Floats, phases: int) -> Floats:
+        """[phases + 1, n] expected repetitions before the first phase, up to the first, ..."""
+        sums = np.zeros((phases + 1, len(weights)))
+        for i in range(phases):
+            sums[i + 1] = sums[i] + np.minimum(self.cap[code] - sums[i], self.scale[i, code] * weights)
+        return sums
+
+    def draw(self) -> Iterator[tuple[Chunk, Ints]]:
+        """Each chunk with the copies of its documents in each phase, int64 [phases, n]."""
+        start = order_key(self.settings.seed, "systematic sampling")
+        carry, rank = start & ((1 << _FRACTION_BITS) - 1), 0
+        for chunk in self.corpus.chunks():
+            order = np.argsort(chunk.order_keys, kind="stable")
+            copies = np.ones((len(self.settings.phases), len(order)), dtype=np.int64)
+            if not self.settings.every_document_once:
+                sums = self.repetitions(chunk.code, chunk.weights[order], len(self.settings.phases))
+                units = np.rint(sums * (1 << _FRACTION_BITS)).astype(np.int64)
+                if len(units) == 2:
+                    crossed = carry + np.cumsum(units[1])
+                    copies[0, order] = np.diff(crossed >> _FRACTION_BITS, prepend=carry >> _FRACTION_BITS)
+                    carry = int(crossed[-1]) if len(crossed) else carry
+                else:
+                    copies[:, order] = np.diff((units + _golden(start, rank, len(order))) >> _FRACTION_BITS, axis=0)
+            rank += len(order)
+            yield chunk, copies
+
+    # --- fitting -----------------------------------------------------------------------------------------------------
+
+    def _fit(self) -> None:
+        """Scales of every phase, after the caps' cuts went round."""
+        total, before = float(self.weighed.available.sum()), 0.0
+        for i, phase in enumerate(self.settings.phases):
+            shares = _shares(self.corpus.names, self.weighed.available, dict(phase.shares))
+            target = float(phase.target_tokens) if phase.target_tokens is not None else max(0.0, total - before)
+            before += target
+            self.wanted[i] = target * shares
+            self._fit_phase(i, shares)
+
+    def _fit_phase(self, i: int, shares: Floats) -> None:
+        targets = self.wanted[i].copy()
+        mass = self.weighed.mass
+        was_cut = np.zeros(len(targets), dtype=np.bool_)
+        while True:
+            self.scale[i] = np.divide(targets, mass, out=np.zeros_like(mass), where=mass > 0)
+            realised = self._realised(i, targets)
+            cut = targets - realised
+            newly = (cut > 0.5) & ~was_cut  # half a token: rounding is not a cut
+            was_cut |= newly
+            takers = np.where(was_cut, 0.0, shares)
+            total = math.fsum(takers)
+            if not newly.any() or total == 0:
+                return
+            surplus = math.fsum(cut[newly])
+            targets = targets + surplus * takers / total  # a source that was cut keeps its scale: what it gives is its cap
+
+    def _realised(self, i: int, targets: Floats) -> Floats:
+        """[sources] tokens that phase i draws with these scales; read from the documents only where a cap might cut."""
+        most = sum(self.scale[j] * self.weighed.heaviest for j in range(i + 1))
+        if (most <= self.cap).all():
+            return targets
+        found = np.zeros_like(targets)
+        for chunk in self.corpus.chunks():
+            sums = self.repetitions(chunk.code, chunk.weights, i + 1)
+            found[chunk.code] += _sum((sums[i + 1] - sums[i]) * chunk.num_tokens)
+        return found
 
 
-def _shares(names: tuple[str, ...], available: Floats, named: Mapping[str, float]) -> Floats:
+def _golden(start: int, rank: int, count: int) -> Ints:
+    """[count] fractions of 2^30: frac(start + k / golden ratio) for k from `rank` on."""
+    with np.errstate(over="ignore"):
+        ranks = np.arange(rank, rank + count, dtype=np.uint64) * np.uint64(_GOLDEN) + np.uint64(start)
+    fractions: Ints = (ranks >> np.uint64(64 - _FRACTION_BITS)).astype(np.int64)
+    return fractions
+
+
+def _sum(values: Floats) -> float:
+    """One after another, so that the last bit is the same on every machine."""
+    return float(np.bincount(np.zeros(len(values), dtype=np.int64), weights=values, minlength=1)[0])
+
+
+def weigh(corpus: Corpus, *, check_weights: bool) -> Weighed:
+    """One pass over the corpus. Raises MsptError where a weight is not positive."""
+    number = len(corpus.names)
+    found = Weighed(np.zeros(number, np.int64), np.zeros(number, np.int64), np.zeros(number), np.zeros(number))
+    bad: dict[int, int] = {}
+    for chunk in corpus.chunks():
+        wrong = int((~(np.isfinite(chunk.weights) & (chunk.weights > 0))).sum()) if check_weights else 0
+        if wrong:
+            bad[chunk.code] = bad.get(chunk.code, 0) + wrong
+        found.documents[chunk.code] += len(chunk.num_tokens)
+        found.available[chunk.code] += int(chunk.num_tokens.sum())
+        found.mass[chunk.code] += _sum(chunk.weights * chunk.num_tokens)
+        found.heaviest[chunk.code] = max(found.heaviest[chunk.code], chunk.weights.max(initial=0.0))
+    if bad:
+        raise MsptError(
+            f"{sum(bad.values())} documents have a weight that is not a positive number (the first in source {corpus.names[min(bad)]})",
+            "weights are > 0 (mspt score writes such ones); --weights off packs every document once",
+        )
+    return found
+
+
+def _shares(names: tuple[str, ...], available: Ints, named: Mapping[str, float]) -> Floats:
     """[sources]; what `named` leaves of 1 goes to the other sources by their natural share."""
     _check_known("shares", named, names)
     rest = 1.0 - sum(named.values())
@@ -134,63 +259,34 @@ def _check_known(setting: str, named: Mapping[str, float], names: tuple[str, ...
         raise MsptError(f"{setting}: there is no source {unknown[0]!r}", f"the sources are {', '.join(names)}")
 
 
-def _check_weights(corpus: Corpus) -> None:
-    bad = np.flatnonzero(~(np.isfinite(corpus.weights) & (corpus.weights > 0)))
-    if len(bad):
-        source = corpus.names[int(corpus.codes[bad[0]])]
-        raise MsptError(
-            f"{len(bad)} documents have a weight that is not a positive number (the first in source {source})",
-            "weights are > 0 (mspt score writes such ones); --weights off packs every document once",
-        )
+class Tally:
+    """Adds up what was drawn."""
 
+    def __init__(self, mixture: Mixture) -> None:
+        self.mixture = mixture
+        self.realised = np.zeros(mixture.wanted.shape, dtype=np.int64)
+        self.left_out = np.zeros(mixture.wanted.shape[1], dtype=np.int64)
 
-def _expected_repetitions(corpus: Corpus, wanted: Floats, shares: Floats, caps: Floats) -> Floats:
-    """r_d of every document after the caps' cuts went round."""
-    mass: Floats = np.bincount(corpus.codes, weights=corpus.weights * corpus.num_tokens, minlength=len(corpus.names)).astype(np.float64)
-    scale = np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0)
-    targets = wanted.copy()
-    was_cut = np.zeros(len(corpus.names), dtype=np.bool_)
-    while True:
-        repetitions: Floats = np.minimum(caps[corpus.codes], (targets * scale)[corpus.codes] * corpus.weights)
-        realised = np.bincount(corpus.codes, weights=repetitions * corpus.num_tokens, minlength=len(corpus.names))
-        cut = targets - realised
-        newly = (cut > 0.5) & ~was_cut  # half a token: rounding is not a cut
-        was_cut |= newly
-        takers = np.where(was_cut, 0.0, shares)
-        total = math.fsum(takers)
-        if not newly.any() or total == 0:
-            return repetitions
-        surplus = math.fsum(cut[newly])
-        targets = np.where(newly, realised, targets) + surplus * takers / total
+    def add(self, chunk: Chunk, copies: Ints) -> None:
+        self.realised[:, chunk.code] += copies @ chunk.num_tokens
+        self.left_out[chunk.code] += int((copies.sum(axis=0) == 0).sum())
 
-
-def _systematic(repetitions: Floats, corpus: Corpus, seed: int) -> Ints:
-    """floor or ceil of each r_d: points at equal steps along the documents, laid out by source in seeded order."""
-    order = np.lexsort((corpus.order_keys, corpus.codes))
-    units = np.rint(repetitions[order] * (1 << _FRACTION_BITS)).astype(np.int64)
-    ends = np.cumsum(units)
-    start = order_key(seed, "systematic sampling") & ((1 << _FRACTION_BITS) - 1)
-    crossed = (ends + start) >> _FRACTION_BITS
-    copies = np.empty(len(order), dtype=np.int64)
-    copies[order] = np.diff(crossed, prepend=start >> _FRACTION_BITS)
-    return copies
-
-
-def _report(corpus: Corpus, available: Floats, wanted: Floats, copies: Ints) -> tuple[SourceReport, ...]:
-    realised = np.bincount(corpus.codes, weights=copies * corpus.num_tokens, minlength=len(corpus.names))
-    documents = np.bincount(corpus.codes, minlength=len(corpus.names))
-    left_out = np.bincount(corpus.codes[copies == 0], minlength=len(corpus.names))
-    total = float(realised.sum()) or 1.0
-    return tuple(
-        SourceReport(
-            source=name,
-            documents=int(documents[i]),
-            available=int(available[i]),
-            share=float(realised[i]) / total,
-            wanted=round(float(wanted[i])),
-            realised=int(realised[i]),
-            epochs=float(realised[i]) / float(available[i]) if available[i] else 0.0,
-            left_out=int(left_out[i]),
-        )
-        for i, name in enumerate(corpus.names)
-    )
+    def report(self, phase: int | None = None) -> list[SourceReport]:
+        """By source, of one phase or of all together; `left_out` is always of all."""
+        rows = slice(None) if phase is None else slice(phase, phase + 1)
+        realised, wanted = self.realised[rows].sum(axis=0), self.mixture.wanted[rows].sum(axis=0)
+        total = float(realised.sum()) or 1.0
+        weighed = self.mixture.weighed
+        return [
+            SourceReport(
+                source=name,
+                documents=int(weighed.documents[i]),
+                available=int(weighed.available[i]),
+                share=float(realised[i]) / total,
+                wanted=round(float(wanted[i])),
+                realised=int(realised[i]),
+                epochs=float(realised[i]) / float(weighed.available[i]) if weighed.available[i] else 0.0,
+                left_out=int(self.left_out[i]),
+            )
+            for i, name in enumerate(self.mixture.corpus.names)
+        ]

@@ -2,25 +2,27 @@
 
 A document is a sequence of L positions to predict (its tokens and its end). A row has S positions; no position of a drawn document is dropped.
 
-    documents            long ones leave whole rows         best fit            emptiest rows poured into gaps
+`best-fit`:
+
+    items                long ones were cut to rows         best fit            emptiest rows poured into gaps
     ---------------      [=========S=========]  alone       [=====][====][.]    [=====][====][~]
     ======               and a rest              ------->   [========][=][.]    [========][=][~]
     ---                  ----                               [===][........ ]    (gone)
 
-1. A document longer than a row fills rows of its own; its rest is an item like any other.
+1. A document longer than a row comes as several items (cutting.py), each of at most a row.
 2. Items, longest first, go whole into the row whose free space fits best (best-fit decreasing: Ding et al. 2024, "Fewer Truncations Improve
    Language Modeling").
 3. While padding exceeds `max_padding`, the emptiest rows are dissolved: their items fill the gaps of the other rows, cut where a gap ends.
-4. Rows are put in a seeded order over all sources.
 
-A row holds at most `max_documents` segments, its padding counted as one.
+`concat`: documents one after another in a seeded order, cut wherever a row ends; only the last row has padding.
+
+Then rows are put in a seeded order. A row holds at most `max_documents` segments, its padding counted as one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,135 +31,112 @@ from numba import njit
 # Field practice for packed pre-training: under 0.5 % padding.
 DEFAULT_MAX_PADDING = 0.005
 
+# total: bytes that the tokens of a document longer than a row spell; -1: a shorter one, to be read whole where that is asked.
+# key: seeded, of this copy of this piece: it decides ties and the order of a stream.
+ITEM = np.dtype([("document", "<i8"), ("start", "<i4"), ("length", "<i4"), ("total", "<i8"), ("key", "<u8")])
+PIECE = np.dtype([("document", "<i8"), ("start", "<i4"), ("length", "<i4"), ("total", "<i8"), ("row", "<i4")])
+
 Ints = npt.NDArray[np.int64]
+Items = npt.NDArray[Any]  # ITEM
+Pieces = npt.NDArray[Any]  # PIECE
 
 
 @dataclass(frozen=True)
-class RowPlan:
-    """Pieces in order of their rows: piece p covers positions [start, start + length) of document `document[p]`, in row `row[p]`.
+class Packing:
+    """How rows are filled: S positions, at most `max_documents` segments, padding above `max_padding` paid for with cuts."""
 
-    `row` is non-decreasing; `split_documents` counts documents that fit a row and were cut all the same.
-    """
-
-    row: Ints
-    document: Ints
-    start: Ints
-    length: Ints
-    num_rows: int
     row_tokens: int
-    split_documents: int
+    max_documents: int
+    max_padding: float = DEFAULT_MAX_PADDING
+    method: Literal["best-fit", "concat"] = "best-fit"
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Pieces in order of their rows: positions [start, start + length) of a document. `cut`: items of documents no longer than a row that were cut."""
+
+    pieces: Pieces
+    num_rows: int
+    cut: int
+    cut_tokens: int  # of those items
 
     @property
     def num_positions(self) -> int:
-        return int(self.length.sum())
-
-    @property
-    def padding_ratio(self) -> float:
-        return 1 - self.num_positions / (self.num_rows * self.row_tokens) if self.num_rows else 0.0
-
-    def pieces_of(self, first_row: int, last_row: int) -> slice:
-        """The pieces of rows [first_row, last_row)."""
-        return slice(*(int(i) for i in np.searchsorted(self.row, [first_row, last_row])))
+        return int(self.pieces["length"].sum(dtype=np.int64))
 
 
-def pack(
-    lengths: Ints,
-    documents: Ints,
-    row_tokens: int,
-    max_documents: int,
-    seed: int,
-    max_padding: float = DEFAULT_MAX_PADDING,
-) -> RowPlan:
-    """Pack copies of documents into rows.
-
-    Args:
-        lengths: [documents] positions of each document, at least 1.
-        documents: [copies] index of the document of each copy; one drawn twice stands here twice.
-        row_tokens: S.
-        max_documents: D, at least 2.
-        seed: of ties between equal lengths and of the order of rows.
-        max_padding: share of positions that may stay empty before whole documents are cut.
-    """
-    full, items = _cut_long(lengths, documents, row_tokens)
-    ties = mix64(np.arange(len(items.document), dtype=np.uint64), seed)
-    items = items.take(np.lexsort((ties, -items.length)))
-    row, num_rows = _best_fit(items.length, row_tokens, max_documents - 1)
-    wanted = _rows_wanted(int(full.length.sum() + items.length.sum()), row_tokens, max_padding) - len(full.row)
-    items = items.placed(row)
-    if num_rows > max(wanted, 0):
-        items = _pour(items, num_rows, max(wanted, 0), row_tokens, max_documents - 1)
-    first = len(full.row)
-    pieces = _Pieces.join(full, items.placed(items.row + first))
-    return _shuffled(pieces, lengths, row_tokens, seed)
+def pack(items: Items, packing: Packing, seed: int) -> Packed:
+    """Pack items into rows. A best-fit item has at most `row_tokens` positions."""
+    if not len(items):
+        return Packed(np.empty(0, PIECE), 0, 0, 0)
+    whole = items[np.lexsort((items["document"], items["key"]))]
+    item, offset, length, row, num_rows = (_concatenate if packing.method == "concat" else _fit)(whole, packing)
+    pieces = np.empty(len(item), PIECE)
+    for name in ("document", "total"):
+        pieces[name] = whole[name][item]
+    pieces["start"], pieces["length"] = whole["start"][item] + offset, length
+    # seed + 1: another sequence than that of the keys
+    place = np.empty(num_rows, dtype=np.int64)
+    place[np.argsort(mix64(np.arange(num_rows, dtype=np.uint64), seed + 1), kind="stable")] = np.arange(num_rows)
+    pieces["row"] = place[row]
+    cut = (np.bincount(item, minlength=len(whole)) > 1) & (whole["length"] <= packing.row_tokens) & (whole["total"] < 0)
+    pieces = pieces[np.argsort(pieces["row"], kind="stable")]
+    return Packed(pieces, num_rows, int(cut.sum()), int(whole["length"][cut].sum(dtype=np.int64)))
 
 
-@dataclass(frozen=True)
-class _Pieces:
-    """Pieces in any order, [P] each."""
-
-    document: Ints
-    start: Ints
-    length: Ints
-    row: Ints
-
-    def take(self, index: npt.NDArray[Any]) -> _Pieces:
-        return _Pieces(self.document[index], self.start[index], self.length[index], self.row[index])
-
-    def placed(self, row: Ints) -> _Pieces:
-        return _Pieces(self.document, self.start, self.length, row)
-
-    @staticmethod
-    def join(*parts: _Pieces) -> _Pieces:
-        return _Pieces(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("document", "start", "length", "row")))
+_Placed = tuple[Ints, Ints, Ints, Ints, int]  # item, offset in it, length and row of each piece, and the number of rows
 
 
-def _cut_long(lengths: Ints, documents: Ints, row_tokens: int) -> tuple[_Pieces, _Pieces]:
-    """(pieces that fill a row, rests and documents shorter than a row)."""
-    sizes = lengths[documents]
-    whole_rows = sizes // row_tokens
-    first = np.cumsum(whole_rows) - whole_rows
-    owner = np.repeat(np.arange(len(documents)), whole_rows)
-    number = np.arange(len(owner)) - first[owner]
-    full = _Pieces(documents[owner], number * row_tokens, np.full(len(owner), row_tokens), np.arange(len(owner)))
-    short = np.flatnonzero(sizes % row_tokens)
-    start = whole_rows[short] * row_tokens
-    return full, _Pieces(documents[short], start, sizes[short] - start, np.full(len(short), -1))
+def _concatenate(items: Items, packing: Packing) -> _Placed:
+    """A stream of items, cut where rows end."""
+    nothing = np.empty(0, np.int64)
+    found = _fill_gaps(items["length"].astype(np.int64), nothing, nothing, packing.row_tokens, packing.max_documents - 1)
+    return (*found, int(found[3][-1]) + 1)
 
 
-def _rows_wanted(num_positions: int, row_tokens: int, max_padding: float) -> int:
+def _fit(items: Items, packing: Packing) -> _Placed:
+    """Full rows, then best-fit decreasing, then gaps."""
+    size, most = packing.row_tokens, packing.max_documents - 1
+    lengths = items["length"].astype(np.int64)
+    full = np.flatnonzero(lengths == size)
+    rest = np.flatnonzero(lengths < size)
+    rest = rest[np.argsort(-lengths[rest], kind="stable")]
+    row, num_rows = _best_fit(lengths[rest], size, most)
+    placed = (rest, np.zeros(len(rest), np.int64), lengths[rest], row)
+    wanted = max(rows_wanted(int(lengths.sum()), size, packing.max_padding) - len(full), 0)
+    if num_rows > wanted:
+        placed = _pour(placed, num_rows, wanted, size, most)
+        num_rows = int(placed[3].max()) + 1 if len(placed[3]) else 0
+    alone = (full, np.zeros(len(full), np.int64), lengths[full], np.arange(len(full)))
+    item, offset, length = (np.concatenate([alone[i], placed[i]]) for i in range(3))
+    return item, offset, length, np.concatenate([alone[3], placed[3] + len(full)]), len(full) + num_rows
+
+
+def rows_wanted(num_positions: int, row_tokens: int, max_padding: float) -> int:
     """The most rows whose padding stays within the limit, and at least as many as the positions need."""
-    return max(-(-num_positions // row_tokens), int(num_positions / (row_tokens * (1 - max_padding))))
+    return max(-(-num_positions // row_tokens), int(num_positions / (row_tokens * (1 - max_padding))) if max_padding < 1 else num_positions)
 
 
-def _pour(items: _Pieces, num_rows: int, keep_rows: int, row_tokens: int, max_items: int) -> _Pieces:
+def _pour(placed: tuple[Ints, Ints, Ints, Ints], num_rows: int, keep_rows: int, row_tokens: int, max_items: int) -> tuple[Ints, Ints, Ints, Ints]:
     """Dissolve the emptiest rows down to `keep_rows` and fill the gaps of the others with their items, largest gaps first."""
-    free = row_tokens - np.bincount(items.row, weights=items.length, minlength=num_rows).astype(np.int64)
+    item, _, length, row = placed
+    free = row_tokens - np.bincount(row, weights=length, minlength=num_rows).astype(np.int64)
     order = np.argsort(-free, kind="stable")
     dissolved, kept = order[: num_rows - keep_rows], order[num_rows - keep_rows :]
     number = np.full(num_rows, -1)
     number[kept] = np.arange(len(kept))
-    stay = items.take(np.flatnonzero(number[items.row] >= 0))
-    stay = stay.placed(number[stay.row])
     rank = np.empty(num_rows, dtype=np.int64)
     rank[dissolved] = np.arange(len(dissolved))
-    loose = items.take(np.flatnonzero(number[items.row] < 0))
-    loose = loose.take(np.argsort(rank[loose.row], kind="stable"))
-    slots = max_items - np.bincount(stay.row, minlength=len(kept))
-    item, offset, length, row = _fill_gaps(loose.length, free[kept], slots, row_tokens, max_items)
-    return _Pieces.join(stay, _Pieces(loose.document[item], loose.start[item] + offset, length, row))
-
-
-def _shuffled(pieces: _Pieces, lengths: Ints, row_tokens: int, seed: int) -> RowPlan:
-    """Rows in seeded order, pieces in order of rows."""
-    num_rows = int(pieces.row.max()) + 1 if len(pieces.row) else 0
-    place = np.empty(num_rows, dtype=np.int64)
-    # seed + 1: another sequence than that of the ties
-    place[np.argsort(mix64(np.arange(num_rows, dtype=np.uint64), seed + 1), kind="stable")] = np.arange(num_rows)
-    pieces = pieces.placed(place[pieces.row])
-    pieces = pieces.take(np.argsort(pieces.row, kind="stable"))
-    cut = (pieces.start + pieces.length < lengths[pieces.document]) & (lengths[pieces.document] <= row_tokens)
-    first_cuts = int((cut & (pieces.start == 0)).sum())
-    return RowPlan(pieces.row, pieces.document, pieces.start, pieces.length, num_rows, row_tokens, first_cuts)
+    stay, loose = np.flatnonzero(number[row] >= 0), np.flatnonzero(number[row] < 0)
+    loose = loose[np.argsort(rank[row[loose]], kind="stable")]
+    slots = max_items - np.bincount(number[row[stay]], minlength=len(kept))
+    which, offset, size, where = _fill_gaps(length[loose], free[kept], slots, row_tokens, max_items)
+    return (
+        np.concatenate([item[stay], item[loose][which]]),
+        np.concatenate([np.zeros(len(stay), np.int64), offset]),
+        np.concatenate([length[stay], size]),
+        np.concatenate([number[row[stay]], where]),
+    )
 
 
 @njit(cache=True)
@@ -232,15 +211,6 @@ def _fill_gaps(lengths: Ints, free: Ints, slots: Ints, capacity: int, max_items:
                 done = 0
         r += 1
     return item[:num_pieces], offset[:num_pieces], length[:num_pieces], row[:num_pieces]
-
-
-def join(plans: Sequence[RowPlan]) -> RowPlan:
-    """The rows of several plans one after another."""
-    first = np.cumsum([0, *(plan.num_rows for plan in plans)])
-    parts = [_Pieces(plan.document, plan.start, plan.length, plan.row + offset) for plan, offset in zip(plans, first, strict=False)]
-    whole = _Pieces.join(*parts)
-    cut = sum(plan.split_documents for plan in plans)
-    return RowPlan(whole.row, whole.document, whole.start, whole.length, int(first[-1]), plans[0].row_tokens, cut)
 
 
 def mix64(values: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:

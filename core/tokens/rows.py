@@ -13,15 +13,17 @@ entry is S. That is what MindFormers' GPT models read (eod_pad_length = D). Padd
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from numba import njit
 
-from mspt.core.tokens.packing import RowPlan
+from mspt.core.tokens.documents import DocumentReader, Records
+from mspt.core.tokens.packing import Pieces
+from mspt.core.tokens.token_files import TokenFiles
 
 IGNORED = -100  # the label of a position that counts for no loss
 
@@ -40,6 +42,7 @@ PROVENANCE = pa.schema(
 )
 
 Array = npt.NDArray[np.int32]
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,15 @@ class RowBatch:
     def __len__(self) -> int:
         return len(self.input_ids)
 
+    def stream(self, filler_id: int) -> Array:
+        """The rows as int32 [B, S + 1]: inputs, the last label behind them, then filler. Without the last id of each row they are its inputs and without the
+        first its labels, as long as segments follow each other in one stream."""
+        used = (self.labels != IGNORED).sum(axis=1)
+        rows = np.arange(len(self))
+        stream: Array = np.concatenate([self.input_ids, np.full((len(self), 1), filler_id, np.int32)], axis=1)
+        stream[rows, used] = self.labels[rows, used - 1]
+        return stream
+
 
 @dataclass(frozen=True)
 class RowFormat:
@@ -65,89 +77,96 @@ class RowFormat:
 
 
 @dataclass(frozen=True)
-class Piece:
-    """A segment to write: labels `sequence[start:start + length]` of document `id`, whose text has `num_bytes` bytes."""
+class Segments:
+    """Pieces with what they hold, in order of rows: labels `flat[first[p] : first[p] + length[p]]`, the input before them, and their documents."""
 
-    sequence: npt.NDArray[np.integer[Any]]
-    start: int
-    length: int
-    id: str
-    source: str
-    num_bytes: int
+    pieces: Pieces
+    records: Records
+    flat: Array
+    before: Array
 
 
-def fill_rows(pieces: Sequence[Sequence[Piece]], form: RowFormat) -> RowBatch:
-    """One row for each list of pieces."""
-    count, size = len(pieces), form.row_tokens
-    input_ids = np.full((count, size), form.filler_id, dtype=np.int32)
-    labels = np.full((count, size), IGNORED, dtype=np.int32)
-    ends = np.full((count, form.max_documents), size, dtype=np.int32)
-    for r, row in enumerate(pieces):
-        at = 0
-        for slot, piece in enumerate(row):
-            begin, end = piece.start, piece.start + piece.length
-            labels[r, at : at + piece.length] = piece.sequence[begin:end]
-            input_ids[r, at] = piece.sequence[begin - 1] if begin else form.prefix_id
-            input_ids[r, at + 1 : at + piece.length] = piece.sequence[begin : end - 1]
-            at += piece.length
-            ends[r, slot] = at
+def read_segments(pieces: Pieces, reader: DocumentReader, files: TokenFiles, prefix_id: int) -> Segments:
+    """Fetch documents and tokens of pieces."""
+    records = reader.at(pieces["document"].tolist())
+    before = np.empty(len(pieces), np.int32)
+    parts = []
+    places = zip(records["source"].tolist(), records["start"].tolist(), pieces["start"].tolist(), pieces["length"].tolist(), strict=True)
+    for i, (source, first, start, length) in enumerate(places):
+        tokens = files.read(source, first + start - bool(start), length + bool(start))
+        before[i] = tokens[0] if start else prefix_id
+        parts.append(tokens[1:] if start else tokens)
+    flat = np.concatenate(parts).astype(np.int32) if parts else np.empty(0, np.int32)
+    return Segments(pieces, records, flat, before)
+
+
+def fill_rows(segments: Segments, num_rows: int, form: RowFormat) -> RowBatch:
+    """Rows 0 .. num_rows - 1; the pieces' rows are numbered from 0."""
+    input_ids = np.full((num_rows, form.row_tokens), form.filler_id, dtype=np.int32)
+    labels = np.full((num_rows, form.row_tokens), IGNORED, dtype=np.int32)
+    ends = np.full((num_rows, form.max_documents), form.row_tokens, dtype=np.int32)
+    pieces = segments.pieces
+    _fill(segments.flat, segments.before, pieces["row"].astype(np.int64), pieces["length"].astype(np.int64), input_ids, labels, ends)
     return RowBatch(input_ids, labels, ends)
 
 
-def provenance(pieces: Sequence[Sequence[Piece]], first_row: int, token_bytes: npt.NDArray[np.int32]) -> pa.Table:
-    """The PROVENANCE lines of rows `first_row`, `first_row + 1`, ..."""
-    flat = [piece for row in pieces for piece in row]
-    counts = np.array([len(row) for row in pieces], dtype=np.int64)
-    first = np.repeat(np.cumsum(counts) - counts, counts)
-    lengths = np.array([piece.length for piece in flat], dtype=np.int64)
+@njit(cache=True)
+def _fill(flat: Array, before: Array, row: Ints, length: Ints, input_ids: Array, labels: Array, ends: Array) -> None:
+    """Copy each piece behind the one before it in its row."""
+    at, slot, taken = 0, 0, 0
+    for p in range(len(row)):
+        r = row[p]
+        if p == 0 or r != row[p - 1]:
+            at, slot = 0, 0
+        for k in range(length[p]):
+            labels[r, at + k] = flat[taken + k]
+            input_ids[r, at + k] = flat[taken + k - 1] if k else before[p]
+        at += length[p]
+        taken += length[p]
+        if slot < ends.shape[1]:  # a stream (legacy rows) may hold more segments than are listed
+            ends[r, slot] = at
+        slot += 1
+
+
+def provenance(segments: Segments, first_row: int, sources: tuple[str, ...], spelt: Ints) -> pa.Table:
+    """The PROVENANCE lines of rows `first_row`, `first_row + 1`, ...; `spelt`: bytes of each segment (`segment_bytes`)."""
+    pieces = segments.pieces
+    rows, lengths = pieces["row"].astype(np.int64), pieces["length"].astype(np.int64)
+    begins = np.flatnonzero(np.diff(rows, prepend=-1))
+    owner = np.repeat(begins, np.diff(begins, append=len(rows)))
     ends = np.cumsum(lengths)
-    row_starts = (ends - lengths)[first] if len(flat) else ends
-    spelt = _SpeltBytes(token_bytes)
-    columns = [
-        np.repeat(np.arange(first_row, first_row + len(pieces)), counts),
-        np.arange(len(flat)) - first,
-        ends - lengths - row_starts,
-        ends - row_starts,
-        [piece.id for piece in flat],
-        [piece.source for piece in flat],
-        [piece.start for piece in flat],
-        [spelt.of(piece) for piece in flat],
+    row_start = (ends - lengths)[owner] if len(rows) else ends
+    names = np.array(sources, dtype=object)
+    columns: list[Any] = [
+        rows + first_row,
+        np.arange(len(rows)) - owner,
+        ends - lengths - row_start,
+        ends - row_start,
+        [id_.decode("utf-8", "surrogatepass") for id_ in segments.records["id"].tolist()],
+        names[segments.records["source"]].tolist() if len(rows) else [],
+        pieces["start"].astype(np.int64),
+        spelt,
     ]
     return pa.table([pa.array(column, field.type) for column, field in zip(columns, PROVENANCE, strict=True)], schema=PROVENANCE)
 
 
-def piece_bytes(piece: Piece, token_bytes: npt.NDArray[np.int32]) -> int:
-    """UTF-8 bytes of the piece's labels. The pieces of a document sum to its `num_bytes`: a tokenizer whose pieces do not spell the text
+def segment_bytes(segments: Segments, token_bytes: npt.NDArray[np.int32], files: TokenFiles) -> Ints:
+    """UTF-8 bytes of each segment's labels. The segments of a document sum to its bytes: a tokenizer whose pieces do not spell the text
     (normalisation, dummy prefix) gets the document's bytes in proportion.
     """
-    return _SpeltBytes(token_bytes).of(piece)
-
-
-class _SpeltBytes:
-    """`piece_bytes` that sums a document once, however many of its pieces are asked for."""
-
-    def __init__(self, token_bytes: npt.NDArray[np.int32]) -> None:
-        self.token_bytes = token_bytes
-        self.totals: dict[str, int] = {}
-
-    def of(self, piece: Piece) -> int:
-        if piece.length == len(piece.sequence):
-            return piece.num_bytes
-        if piece.id not in self.totals:
-            self.totals[piece.id] = self._sum(piece.sequence)
-        total = self.totals[piece.id]
-        inside = self._sum(piece.sequence[piece.start : piece.start + piece.length])
-        if total in (0, piece.num_bytes):
-            return inside
-        begin = self._sum(piece.sequence[: piece.start])
-        return (begin + inside) * piece.num_bytes // total - begin * piece.num_bytes // total
-
-    def _sum(self, tokens: npt.NDArray[np.integer[Any]]) -> int:
-        return int(self.token_bytes[tokens].sum(dtype=np.int64))
-
-
-def rows_of(plan: RowPlan, first_row: int, last_row: int) -> list[npt.NDArray[np.int64]]:
-    """For each row of [first_row, last_row) the indices of its pieces in the plan."""
-    span = plan.pieces_of(first_row, last_row)
-    edges = np.searchsorted(plan.row[span], np.arange(first_row, last_row + 1)) + span.start
-    return [np.arange(edges[i], edges[i + 1]) for i in range(last_row - first_row)]
+    pieces, records = segments.pieces, segments.records
+    lengths = pieces["length"].astype(np.int64)
+    sums = np.concatenate([[0], np.cumsum(token_bytes[segments.flat], dtype=np.int64)])
+    ends = np.cumsum(lengths)
+    found: Ints = sums[ends] - sums[ends - lengths]
+    whole = lengths == records["tokens"]
+    found[whole] = records["bytes"][whole]
+    for p in np.flatnonzero(~whole).tolist():
+        source, first, total = int(records["source"][p]), int(records["start"][p]), int(pieces["total"][p])
+        if total < 0:
+            total = int(token_bytes[files.read(source, first, int(records["tokens"][p]))].sum(dtype=np.int64))
+        num_bytes = int(records["bytes"][p])
+        if total not in (0, num_bytes):
+            begin = int(token_bytes[files.read(source, first, int(pieces["start"][p]))].sum(dtype=np.int64))
+            found[p] = (begin + int(found[p])) * num_bytes // total - begin * num_bytes // total
+    return found

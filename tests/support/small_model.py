@@ -23,6 +23,7 @@ from mspt.core.stage import Files, Job, Stage
 from mspt.core.tokens import huggingface, mindrecord, rows, training
 from mspt.core.tokens.tokenizer import TOKENIZER_FILES, Tokenizer, digest, load
 from support.prose import prose
+from support.segments import Piece, segments
 
 VOCABULARY = 420
 # Two query heads share a key head; weights large enough for logits that differ.
@@ -83,19 +84,20 @@ def run_packed(job: Job[PackedConfig]) -> None:
         pieces = fit([line for line in lines if line["split"] == split], load(folder_), job.config)
         form = rows.RowFormat(job.config.row_tokens, job.config.max_documents, load(folder_).prefix_id, 3)
         building = job.scratch(split) / f"{split}-00000.mindrecord"
-        mindrecord.write(building, [rows.fill_rows(pieces, form)], len(pieces), job.config.row_tokens, job.config.max_documents)
+        found, sources, held = segments(pieces, form.prefix_id)
+        mindrecord.write(building, [rows.fill_rows(found, len(pieces), form)], len(pieces), job.config.row_tokens, job.config.max_documents)
         for path in (building, mindrecord.database(building)):
             job.link(path, path.name)
         with job.write(f"rows-{split}-00000.parquet") as path:
-            write_table(path, rows.provenance(pieces, 0, load(folder_).token_bytes))
+            write_table(path, rows.provenance(found, 0, sources, rows.segment_bytes(found, load(folder_).token_bytes, held)))
     for path in sorted(folder_.iterdir()):
         job.link(path, path.name)
     job.digest("tokenizer", digest(folder_))
 
 
-def fit(lines: list[dict[str, str]], tokenizer_: Tokenizer, config: PackedConfig) -> list[list[rows.Piece]]:
+def fit(lines: list[dict[str, str]], tokenizer_: Tokenizer, config: PackedConfig) -> list[list[Piece]]:
     """A row is closed when the next document does not fit."""
-    packed: list[list[rows.Piece]] = [[]]
+    packed: list[list[Piece]] = [[]]
     left = config.row_tokens
     for line in lines:
         sequence = np.append(tokenizer_.encode(line["text"]), np.int32(tokenizer_.eos_id))
@@ -103,7 +105,7 @@ def fit(lines: list[dict[str, str]], tokenizer_: Tokenizer, config: PackedConfig
         if len(sequence) > left or len(packed[-1]) == config.max_documents - 1:
             packed.append([])
             left = config.row_tokens
-        packed[-1].append(rows.Piece(sequence, 0, len(sequence), line["id"], line["source"], len(line["text"].encode())))
+        packed[-1].append(Piece(sequence, 0, len(sequence), line["id"], line["source"], len(line["text"].encode())))
         left -= len(sequence)
     return packed
 

@@ -7,27 +7,41 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mspt.core.tokens.packing import RowPlan, mix64, pack
+from mspt.core.tokens.packing import ITEM, Packed, Packing, mix64, pack
 
 
-def rows(plan: RowPlan) -> list[list[tuple[int, int, int]]]:
+def items(lengths: list[int], row_tokens: int, documents: list[int] | None = None) -> np.ndarray:
+    """Each document cut to rows at their ends, as the stage does where no paragraph ends nearby."""
+    found = []
+    for copy, document in enumerate(range(len(lengths)) if documents is None else documents):
+        starts = range(0, lengths[document], row_tokens)
+        total = 1 if len(starts) > 1 else -1
+        found += [(document, start, min(row_tokens, lengths[document] - start), total, hash((copy, start)) % 2**60) for start in starts]
+    return np.array(found, dtype=ITEM)
+
+
+def rows(packed: Packed) -> list[list[tuple[int, int, int]]]:
     """(document, start, length) of the pieces of each row."""
-    found: list[list[tuple[int, int, int]]] = [[] for _ in range(plan.num_rows)]
-    for row, document, start, length in zip(plan.row, plan.document, plan.start, plan.length, strict=True):
-        found[row].append((int(document), int(start), int(length)))
+    found: list[list[tuple[int, int, int]]] = [[] for _ in range(packed.num_rows)]
+    for document, start, length, _, row in packed.pieces.tolist():
+        found[row].append((document, start, length))
     return found
 
 
-def simple(lengths: list[int], row_tokens: int, max_documents: int = 128, **settings: float) -> RowPlan:
-    return pack(np.array(lengths), np.arange(len(lengths)), row_tokens, max_documents, 1, **settings)
+def simple(lengths: list[int], row_tokens: int, max_documents: int = 128, max_padding: float = 0.005, method: str = "best-fit") -> Packed:
+    return pack(items(lengths, row_tokens), Packing(row_tokens, max_documents, max_padding, method), 1)
+
+
+def padding(packed: Packed, row_tokens: int) -> float:
+    return 1 - packed.num_positions / (packed.num_rows * row_tokens)
 
 
 def test_best_fit_by_hand() -> None:
     # longest first into rows of 10: 7 | 6 | 4 fits beside 6 exactly | 3 fits beside 7 exactly | 2 opens a row
     plan = simple([3, 7, 2, 6, 4], 10)
     assert sorted(sorted(row) for row in rows(plan)) == [[(0, 0, 3), (1, 0, 7)], [(2, 0, 2)], [(3, 0, 6), (4, 0, 4)]]
-    assert plan.split_documents == 0
-    assert plan.padding_ratio == pytest.approx(8 / 30)
+    assert plan.cut == 0
+    assert padding(plan, 10) == pytest.approx(8 / 30)
 
 
 def test_long_documents_leave_whole_rows_and_a_rest() -> None:
@@ -37,11 +51,11 @@ def test_long_documents_leave_whole_rows_and_a_rest() -> None:
 
 def test_documents_are_cut_only_where_padding_asks_for_it() -> None:
     kept = simple([6] * 100, 10, max_padding=0.4)
-    assert (kept.num_rows, kept.split_documents) == (100, 0)
+    assert (kept.num_rows, kept.cut) == (100, 0)
     cut = simple([6] * 100, 10, max_padding=0.0)
-    assert (cut.num_rows, cut.padding_ratio) == (60, 0.0)
+    assert (cut.num_rows, padding(cut, 10)) == (60, 0.0)
     # each of the 60 rows keeps one whole document; the other 40 fill gaps of 4
-    assert cut.split_documents == 40
+    assert (cut.cut, cut.cut_tokens) == (40, 240)
     assert sum(any(length == 6 for _, _, length in row) for row in rows(cut)) == 60
 
 
@@ -60,7 +74,7 @@ def test_no_more_segments_than_the_row_may_list() -> None:
 )
 def test_every_position_of_every_copy_once(lengths: list[int], copies: list[int], row_tokens: int, max_documents: int, max_padding: float) -> None:
     documents = np.array([c % len(lengths) for c in copies])
-    plan = pack(np.array(lengths), documents, row_tokens, max_documents, 3, max_padding)
+    plan = pack(items(lengths, row_tokens, documents.tolist()), Packing(row_tokens, max_documents, max_padding), 3)
     times = np.bincount(documents, minlength=len(lengths))
     seen = [np.zeros(length, dtype=int) for length in lengths]
     for row in rows(plan):
@@ -77,19 +91,34 @@ def test_padding_stays_within_its_limit_on_documents_of_all_sizes() -> None:
     rng = np.random.default_rng(5)
     for mean in (60, 150, 700):
         lengths = np.maximum(1, rng.lognormal(np.log(mean), 1.0, 3000).astype(np.int64))
-        plan = pack(lengths, np.arange(3000), 512, 128, 0)
-        assert plan.padding_ratio <= 0.005
-        assert plan.split_documents <= 0.02 * 3000
+        plan = pack(items(lengths.tolist(), 512), Packing(512, 128), 0)
+        assert padding(plan, 512) <= 0.005
+        assert plan.cut <= 0.02 * 3000
 
 
 def test_the_order_of_rows_is_seeded_and_mixes_sources() -> None:
-    lengths = np.full(4000, 10)
-    plan = pack(lengths, np.arange(4000), 10, 4, 7)
-    assert np.array_equal(plan.document, pack(lengths, np.arange(4000), 10, 4, 7).document)
-    assert not np.array_equal(plan.document, pack(lengths, np.arange(4000), 10, 4, 8).document)
-    source = plan.document < 1000  # a quarter of the rows
-    windows = source.reshape(4, 1000).mean(axis=1)
+    found = items([10] * 4000, 10)
+    packing = Packing(10, 4)
+    order = pack(found, packing, 7).pieces["document"]
+    assert np.array_equal(order, pack(found[::-1], packing, 7).pieces["document"])  # the order of the items does not count
+    assert not np.array_equal(order, pack(found, packing, 8).pieces["document"])
+    windows = (order < 1000).reshape(4, 1000).mean(axis=1)  # a quarter of the rows
     assert np.abs(windows - 0.25).max() < 4 * np.sqrt(0.25 * 0.75 / 1000)
+
+
+def test_a_stream_is_cut_where_rows_end() -> None:
+    # 3 + 7 + 2 + 6 + 4 = 22 positions in some order: two full rows and one of 2
+    plan = simple([3, 7, 2, 6, 4], 10, method="concat")
+    assert sorted(sum(length for _, _, length in row) for row in rows(plan)) == [2, 10, 10]
+    seen = sorted((d, p) for row in rows(plan) for d, start, length in row for p in range(start, start + length))
+    assert seen == [(d, p) for d, length in enumerate([3, 7, 2, 6, 4]) for p in range(length)]
+
+
+def test_a_stream_goes_on_from_row_to_row() -> None:
+    """Undo the shuffle of rows by following the pieces: each row but the first begins where another one ended."""
+    whole = np.array([(0, 0, 35, 1, 5), (1, 0, 8, -1, 2)], dtype=ITEM)  # keys: document 1 comes first
+    plan = pack(whole, Packing(10, 8, method="concat"), 3)
+    assert sorted(rows(plan)) == [[(0, 2, 10)], [(0, 12, 10)], [(0, 22, 10)], [(0, 32, 3)], [(1, 0, 8), (0, 0, 2)]]
 
 
 def test_mix64_is_splitmix64() -> None:
@@ -99,5 +128,5 @@ def test_mix64_is_splitmix64() -> None:
 
 
 def test_nothing_to_pack() -> None:
-    plan = pack(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), 16, 4, 0)
-    assert (plan.num_rows, plan.padding_ratio) == (0, 0.0)
+    plan = pack(np.empty(0, ITEM), Packing(16, 4), 0)
+    assert (plan.num_rows, plan.num_positions) == (0, 0)

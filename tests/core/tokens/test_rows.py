@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mspt.core.tokens.packing import pack
-from mspt.core.tokens.rows import IGNORED, Piece, RowFormat, fill_rows, piece_bytes, provenance, rows_of
+from mspt.core.tokens.packing import ITEM, Packing, pack
+from mspt.core.tokens.rows import IGNORED, RowBatch, RowFormat, provenance, segment_bytes
+from mspt.core.tokens.rows import fill_rows as fill_segments
+from support.segments import Piece, segments
 
 FORM = RowFormat(row_tokens=8, max_documents=4, prefix_id=2, filler_id=3)
 FIRST = np.array([10, 11, 12, 13, 14, 2], dtype=np.uint16)  # t1..t5 eos
@@ -15,6 +17,10 @@ SECOND = np.array([20, 21, 2], dtype=np.uint16)
 
 def piece(sequence: np.ndarray, start: int, length: int, id_: str = "x", num_bytes: int = 9) -> Piece:
     return Piece(sequence, start, length, id_, "web", num_bytes)
+
+
+def fill_rows(rows: list[list[Piece]], form: RowFormat) -> RowBatch:
+    return fill_segments(segments(rows, form.prefix_id)[0], len(rows), form)
 
 
 def test_a_document_enters_after_eos_and_ends_with_it() -> None:
@@ -53,8 +59,11 @@ def test_rows_follow_mindformers_reading_rules() -> None:
     rng = np.random.default_rng(0)
     lengths = rng.integers(2, 60, 300)
     documents = [np.append(rng.integers(4, 900, n - 1), 2).astype(np.uint16) for n in lengths]
-    plan = pack(lengths, np.arange(300), 32, 6, 11)
-    pieces = [[piece(documents[plan.document[p]], int(plan.start[p]), int(plan.length[p])) for p in row] for row in rows_of(plan, 0, plan.num_rows)]
+    items = [(d, at, min(32, n - at), -1, 7919 * d % 331) for d, n in enumerate(lengths.tolist()) for at in range(0, n, 32)]
+    plan = pack(np.array(items, ITEM), Packing(32, 6), 11)
+    pieces: list[list[Piece]] = [[] for _ in range(plan.num_rows)]
+    for document, start, length, _, row in plan.pieces.tolist():
+        pieces[row].append(piece(documents[document], start, length))
     batch = fill_rows(pieces, RowFormat(32, 6, prefix_id=2, filler_id=3))
     assert batch.actual_seq_len.shape == (plan.num_rows, 6)
     for r in range(plan.num_rows):
@@ -79,7 +88,8 @@ def test_provenance_says_where_every_segment_came_from() -> None:
     token_bytes[10:15] = [1, 2, 3, 4, 5]
     token_bytes[20:22] = [3, 4]
     rows = [[piece(SECOND, 0, 3, "b", 7), piece(FIRST, 0, 4, "a", 15)], [piece(FIRST, 4, 2, "a", 15)]]
-    table = provenance(rows, 100, token_bytes).to_pylist()
+    found, sources, held = segments(rows, 2)
+    table = provenance(found, 100, sources, segment_bytes(found, token_bytes, held)).to_pylist()
     assert [tuple(line.values()) for line in table] == [
         (100, 0, 0, 3, "b", "web", 0, 7),
         (100, 1, 3, 7, "a", "web", 0, 10),
@@ -91,16 +101,18 @@ def test_bytes_of_pieces_sum_to_the_document_whatever_the_pieces_spell() -> None
     token_bytes = np.full(30, 2, dtype=np.int32)
     token_bytes[2] = 0
     for num_bytes in (10, 7, 23):  # 10: exact; else the tokenizer normalised something
-        parts = [piece_bytes(piece(FIRST, a, n, "a", num_bytes), token_bytes) for a, n in ((0, 2), (2, 3), (5, 1))]
+        found, _, held = segments([[piece(FIRST, a, n, "a", num_bytes) for a, n in ((0, 2), (2, 3), (5, 1))]], 2)
+        parts = segment_bytes(found, token_bytes, held).tolist()
         assert sum(parts) == num_bytes
         assert parts[2] == 0  # the end of a document has no bytes
-    assert piece_bytes(piece(FIRST, 0, 2, "a", 10), token_bytes) == 4
 
 
-def test_rows_of_gives_the_pieces_of_a_range() -> None:
-    plan = pack(np.array([3, 7, 2, 6, 4]), np.arange(5), 10, 8, 1)
-    found = rows_of(plan, 1, 3)
-    assert [plan.row[p].tolist() for p in found] == [[1] * len(found[0]), [2] * len(found[1])]
+def test_a_stream_of_segments_is_its_own_label() -> None:
+    """Legacy rows: S + 1 ids; inputs are all but the last, labels all but the first."""
+    batch = fill_rows([[piece(SECOND, 0, 3), piece(FIRST, 0, 5)], [piece(FIRST, 5, 1)]], FORM)
+    stream = batch.stream(3)
+    assert stream.tolist() == [[2, 20, 21, 2, 10, 11, 12, 13, 14], [14, 2, 3, 3, 3, 3, 3, 3, 3]]
+    assert stream[0, 1:].tolist() == batch.labels[0].tolist()
 
 
 @pytest.mark.parametrize("full", [True, False])

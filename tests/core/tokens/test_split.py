@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import xxhash
 
-from mspt.core.tokens.split import choose_validation, order_key, point
+from mspt.core.tokens.split import Split, choose_validation, hashed_key, order_key, point
+from support.indexed_documents import everything, index
 
 IDS = [f"{i:032x}" for i in range(20_000)]
+
+
+def choose(folder: Path, keys: list[str], sources: list[str], tokens: list[int], share: float, row: int) -> tuple[set[int], Split]:
+    """(which documents are held out, the split). Every document has an id of its own; `keys` are clusters."""
+    ids = [f"document-{i:08d}" for i in range(len(keys))]
+    found = index(folder, ids, sources, tokens, cluster=keys)
+    split = choose_validation(found, share, row)
+    records = everything(found)
+    number = {f"document-{i:08d}".encode(): i for i in range(len(keys))}
+    return {number[i] for i in records["id"][split.holds_out(records["key"])].tolist()}, split
 
 
 def test_points_are_the_hash_and_even() -> None:
@@ -18,59 +31,60 @@ def test_points_are_the_hash_and_even() -> None:
     assert np.allclose(shares, (0.01, 0.05, 0.5), atol=[0.0028, 0.0062, 0.0142])
 
 
-def test_a_larger_corpus_moves_no_document() -> None:
-    def held(number: int) -> set[str]:
-        split = choose_validation(IDS[:number], ["web"] * number, np.full(number, 100), 0.01, 1000)
-        return {IDS[i] for i in np.flatnonzero(split.validation)}
+def test_hashed_keys_fall_where_their_points_do() -> None:
+    split = Split(0.3, np.array([hashed_key("x")], np.uint64), ())
+    keys = ["x", *IDS[:200]]
+    assert split.holds_out(np.array([hashed_key(k) for k in keys], np.uint64)).tolist() == [True, *(point(k) < 0.3 for k in keys[1:])]
+
+
+def test_a_larger_corpus_moves_no_document(tmp_path: Path) -> None:
+    def held(number: int) -> set[int]:
+        return choose(tmp_path, IDS[:number], ["web"] * number, [100] * number, 0.01, 1000)[0]
 
     small, large = held(5_000), held(20_000)
-    assert small == large & set(IDS[:5_000])
+    assert small == {i for i in large if i < 5_000}
     assert 30 < len(small) < 70
 
 
-def test_clusters_never_straddle_sources_or_sides() -> None:
+def test_clusters_never_straddle_sources_or_sides(tmp_path: Path) -> None:
     keys = [f"cluster-{i // 4}" for i in range(4_000)]
     sources = ["a" if i % 2 else "b" for i in range(4_000)]
-    split = choose_validation(keys, sources, np.full(4_000, 50), 0.02, 2_000)
+    held, _ = choose(tmp_path, keys, sources, [50] * 4_000, 0.02, 2_000)
     sides: dict[str, set[bool]] = {}
-    for key, held in zip(keys, split.validation, strict=True):
-        sides.setdefault(key, set()).add(bool(held))
+    for i, key in enumerate(keys):
+        sides.setdefault(key, set()).add(i in held)
     assert all(len(side) == 1 for side in sides.values())
-    assert split.validation.any()
+    assert held
 
 
-def test_every_source_gets_a_row_if_half_of_it_stays() -> None:
-    keys = IDS[:130]
+def test_every_source_gets_a_row_if_half_of_it_stays(tmp_path: Path) -> None:
     sources = ["many"] * 100 + ["few"] * 28 + ["one"] * 2
-    tokens = np.array([100] * 100 + [40] * 28 + [300] * 2)
-    split = choose_validation(keys, sources, tokens, 0.001, 256)
-    held = {name: int(tokens[[s == name and bool(v) for s, v in zip(sources, split.validation, strict=True)]].sum()) for name in set(sources)}
-    assert held["many"] == 300  # three documents of 100 tokens fill a row of 256
-    assert held["few"] == 280
-    assert held["one"] == 300
+    tokens = [100] * 100 + [40] * 28 + [300] * 2
+    held, split = choose(tmp_path, IDS[:130], sources, tokens, 0.001, 256)
+    sums = {name: sum(tokens[i] for i in held if sources[i] == name) for name in set(sources)}
+    assert sums == {"many": 300, "few": 280, "one": 300}  # three documents of 100 tokens fill a row of 256
     assert split.thin == ()
-    alone = choose_validation(IDS[:1], ["single"], np.array([10_000]), 1e-9, 256)
-    assert not alone.validation.any()
-    assert alone.thin == ("single",)
+    held, split = choose(tmp_path, IDS[:1], ["single"], [10_000], 1e-9, 256)
+    assert not held
+    assert split.thin == ("single",)
 
 
-def test_a_huge_document_is_passed_over_for_small_ones() -> None:
-    tokens = np.full(50, 40)
+def test_a_huge_document_is_passed_over_for_small_ones(tmp_path: Path) -> None:
+    tokens = [40] * 50
     first = int(np.argmin([point(i) for i in IDS[:50]]))
     tokens[first] = 1_500  # first in the draw, but 43 % of the source
-    split = choose_validation(IDS[:50], ["web"] * 50, tokens, 1e-9, 128)
-    assert not split.validation[first]
-    assert int(tokens[split.validation].sum()) == 160
+    held, _ = choose(tmp_path, IDS[:50], ["web"] * 50, tokens, 1e-9, 128)
+    assert first not in held
+    assert sum(tokens[i] for i in held) == 160
 
 
-def test_the_row_is_filled_in_order_of_points() -> None:
-    split = choose_validation(IDS[:50], ["web"] * 50, np.full(50, 10), 1e-9, 30)
-    assert set(np.flatnonzero(split.validation)) == set(np.argsort([point(i) for i in IDS[:50]])[:3])
+def test_the_row_is_filled_in_order_of_points(tmp_path: Path) -> None:
+    held, _ = choose(tmp_path, IDS[:50], ["web"] * 50, [10] * 50, 1e-9, 30)
+    assert held == set(np.argsort([point(i) for i in IDS[:50]])[:3].tolist())
 
 
-def test_share_zero_holds_nothing_out() -> None:
-    split = choose_validation(IDS[:50], ["web"] * 50, np.full(50, 10), 0.0, 30)
-    assert not split.validation.any()
+def test_share_zero_holds_nothing_out(tmp_path: Path) -> None:
+    assert choose(tmp_path, IDS[:50], ["web"] * 50, [10] * 50, 0.0, 30)[0] == set()
 
 
 def test_order_keys_follow_the_seed() -> None:

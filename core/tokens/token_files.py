@@ -1,0 +1,56 @@
+"""Tokens of any stretch of any document, by position in the sources' .bin files: read, not mapped, so that memory stays what is asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mspt.core.errors import InputError
+from mspt.core.tokens.indexed import DTYPE_CODES, MAGIC
+
+_DTYPE_AT = 17  # offset of the dtype code in .idx (indexed.py)
+_MAX_OPEN = 256  # files: systems allow 1,024
+
+Tokens = npt.NDArray[Any]
+
+
+def read_dtype(path: Path) -> np.dtype[Any]:
+    """The dtype that an .idx names."""
+    with path.open("rb") as handle:
+        head = handle.read(_DTYPE_AT + 1)
+    if len(head) <= _DTYPE_AT or not head.startswith(MAGIC) or head[_DTYPE_AT] not in DTYPE_CODES:
+        raise InputError(f"{path.name} is not an indexed dataset of a known dtype", "make the tokens again (mspt tokenize)")
+    return np.dtype(DTYPE_CODES[head[_DTYPE_AT]]).newbyteorder("<")
+
+
+class TokenFiles:
+    """`<folder>/<source>.bin` of each source, opened when first read."""
+
+    def __init__(self, folder: Path, sources: Sequence[str]) -> None:
+        self.folder = folder
+        self.sources = sources
+        self.handles: dict[int, tuple[int, np.dtype[Any]]] = {}
+
+    def read(self, source: int, start: int, length: int) -> Tokens:
+        """Tokens [start, start + length) of a source."""
+        if source not in self.handles:
+            if len(self.handles) == _MAX_OPEN:
+                os.close(self.handles.pop(next(iter(self.handles)))[0])
+            prefix = self.folder / self.sources[source]
+            path = prefix.with_name(f"{prefix.name}.bin")
+            self.handles[source] = (os.open(path, os.O_RDONLY), read_dtype(prefix.with_name(f"{prefix.name}.idx")))
+        handle, dtype = self.handles[source]
+        raw = os.pread(handle, length * dtype.itemsize, start * dtype.itemsize)
+        if len(raw) != length * dtype.itemsize:
+            raise InputError(f"{self.sources[source]}.bin ends before token {start + length:,}", "make the tokens again (mspt tokenize)")
+        return np.frombuffer(raw, dtype)
+
+    def close(self) -> None:
+        for handle, _ in self.handles.values():
+            os.close(handle)
+        self.handles.clear()

@@ -1,0 +1,87 @@
+"""Figures for `mspt show`, and the warnings that they call for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mspt.core.stage import Job
+    from mspt.core.tokens.leakage import Leakage
+    from mspt.core.tokens.split import Split
+    from mspt.stages.pack_mindrecord import PackMindrecordConfig
+    from mspt.stages.pack_mindrecord.choosing import Drawn
+    from mspt.stages.pack_mindrecord.planning import Plan
+
+# A row whose documents are mostly this much shorter than it learns little about long context.
+SHORT_DOCUMENT = 8
+USUAL_SHARES = (0.001, 0.05)  # of validation, in practice
+
+
+def report(job: Job[PackMindrecordConfig], drawn: Drawn, split: Split, leakage: Leakage, plan: Plan | None) -> None:
+    """Everything that was found out, into the artifact's stats."""
+    held = sum(figures["tokens"] for figures in drawn.held.values())
+    total = int(drawn.positions.sum())
+    short_share = drawn.short_tokens / total if total else 0.0
+    job.stats |= {
+        "tokens": {"train": total, "validation": held},
+        "mixture": {source.source: source.plain() for source in drawn.tally.report()},
+        "tokens_by_document_length": {f"<= {2**i}": int(n) for i, n in enumerate(drawn.lengths) if n},
+        "longest_document": drawn.longest,
+        "short_document_share": round(short_share, 4),
+        "validation": drawn.held,
+        "validation_token_share": round(held / (held + total), 6) if held + total else 0.0,
+        "thin_sources": list(split.thin),
+        "leakage": {
+            "validation_documents": leakage.validation,
+            "compared": leakage.compared,
+            "left_out_of_training": leakage.documents,
+            "left_out_tokens": leakage.tokens,
+            "in_both": 0,
+        },
+    }
+    if drawn.num_phases > 1:
+        job.stats["phases"] = phases(drawn, plan)
+    if plan is not None:
+        job.stats |= rows(job, plan, drawn)
+    warn(job, drawn, split, leakage, short_share)
+
+
+def phases(drawn: Drawn, plan: Plan | None) -> list[dict[str, Any]]:
+    """Each phase by source, and the row that it begins with."""
+    found = []
+    for i in range(drawn.num_phases):
+        sources = {s.source: {"wanted": s.wanted, "realised": s.realised, "share": round(s.share, 6)} for s in drawn.tally.report(i)}
+        found.append({"tokens": int(drawn.positions[i]), **({"first_row": plan.phase_starts[i]} if plan else {}), "sources": sources})
+    return found
+
+
+def rows(job: Job[PackMindrecordConfig], plan: Plan, drawn: Drawn) -> dict[str, Any]:
+    size, train = job.config.seq_length, plan.train
+    splits = {"train": train, "validation": plan.validation}
+    padding = train.padding_ratio(size)
+    if padding > max(job.config.max_padding, 0.005) and train.num_rows > 100:
+        job.warn(f"{padding:.1%} of the training rows is padding: rows list at most {job.config.max_documents} segments (--max-documents)")
+    return {
+        "rows": {name: split.num_rows for name, split in splits.items()},
+        "padding_ratio": {name: round(split.padding_ratio(size), 6) for name, split in splits.items()},
+        "documents_cut": {name: split.cut for name, split in splits.items()},
+        "cut_token_share": round(train.cut_tokens / max(1, train.positions), 6),
+        "segments_per_row": round(train.segments / train.num_rows, 3),
+    }
+
+
+def warn(job: Job[PackMindrecordConfig], drawn: Drawn, split: Split, leakage: Leakage, short_share: float) -> None:
+    config = job.config
+    if short_share > 0.5:
+        job.warn(f"{short_share:.0%} of the tokens come from documents shorter than an eighth of a row ({config.seq_length // SHORT_DOCUMENT} tokens)")
+    if split.thin:
+        job.warn(f"too little text for a validation row: {', '.join(split.thin)}")
+    if config.validation_share and not USUAL_SHARES[0] <= config.validation_share <= USUAL_SHARES[1]:
+        job.warn(f"validation_share {config.validation_share:g} is outside {USUAL_SHARES[0]:g} to {USUAL_SHARES[1]:g}")
+    if leakage.documents:
+        job.warn(f"{leakage.documents:,} training documents are word for word in validation and were left out: remove copies with mspt dedup")
+    for source in drawn.tally.report():
+        if source.wanted and source.realised < 0.98 * source.wanted and source.left_out == 0:
+            job.warn(
+                f"{source.source}: {source.realised:,} of {source.wanted:,} tokens that its share asks for: it is drawn {source.epochs:.2f} times, the limit"
+            )
