@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -12,8 +13,8 @@ Seed = Annotated[int, typer.Option("--seed", min=0, help="another number chooses
 
 
 def add_view_commands(app: typer.Typer) -> None:
-    """Registers ls, show, sample, diff, verify, gc, pin, doctor."""
-    for command in (ls, show, sample, diff, verify, gc, pin, doctor):
+    """Registers ls, show, sample, trace, diff, verify, gc, pin, doctor."""
+    for command in (ls, show, sample, trace, diff, verify, gc, pin, doctor):
         app.command(command.__name__, rich_help_panel="Looking")(command)
 
 
@@ -39,11 +40,12 @@ def show(
     cluster: Annotated[
         str | None, typer.Option("--cluster", metavar="ID", help="of a dedup artifact: a survivor, what was removed for it, and what differs")
     ] = None,
+    png: Annotated[Path | None, typer.Option("--png", metavar="FILE", help="of a score artifact: histograms of quality as an image, too")] = None,
 ) -> None:
     """Show one artifact: how it came to be, counts, statistics, files; a training run: its course."""
     from mspt.cli.views import show as view
 
-    view.run(context.obj, ref, row=row, split=split, step=step, lineage=lineage, cluster=cluster)
+    view.run(context.obj, ref, row=row, split=split, step=step, lineage=lineage, cluster=cluster, png=png)
 
 
 def sample(
@@ -66,6 +68,17 @@ def sample(
 
     choice = view.Choice(where=where, rejected=rejected, removed=removed, number=number, seed=seed, by=by, columns=columns)
     view.run(context.obj, ref, choice, characters, form)
+
+
+def trace(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(metavar="ID|URL", help="a document: its id, whole URL, ref, or the record's own id", show_default=False)],
+    latest: Annotated[bool, typer.Option("--latest", help="only in the last version of each name")] = False,
+) -> None:
+    """Find a document in all artifacts: its rows from docs to training, or what dropped it and why."""
+    from mspt.cli.views import trace as view
+
+    view.run(context.obj, query, latest=latest)
 
 
 def diff(

@@ -164,7 +164,7 @@ def select(rows: Rows, where: Expression | None, number: int, seed: int, by: str
             _group(table, by, groups)
         if number:
             _choose(table, kept.to_pylist(), part, seed, number, chosen)
-    shown = _fetch(rows, sorted((part, row) for _, part, row in chosen))
+    shown = fetch(rows, sorted((part, row) for _, part, row in chosen))
     ordered = dict(sorted(groups.items(), key=lambda item: (-item[1].count, item[0])))
     return Selection(total, matches, shown, ordered)
 
@@ -179,10 +179,10 @@ def _matching(table: pa.Table, where: Expression | None, live_only: bool) -> Any
     mask = where.mask(table) if where is not None else table.column("keep")
     if where is not None and live_only:
         mask = pc.and_(mask, table.column("keep"))
-    return _positions(pc.fill_null(mask, False))
+    return positions(pc.fill_null(mask, False))
 
 
-def _positions(mask: Any) -> Any:
+def positions(mask: Any) -> Any:
     """Where a mask holds. pyarrow 25 dies (SIGSEGV) in indices_nonzero on a chunked array without chunks, which a shard without rows gives."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -202,10 +202,11 @@ def _choose(table: pa.Table, positions: Sequence[int], part: int, seed: int, num
             heapq.heapreplace(chosen, item)
 
 
-def _fetch(rows: Rows, places: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
+def fetch(rows: Rows, places: Sequence[tuple[int, int]], columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """The rows at (part, row), those of a part together; columns: these only."""
     found: list[dict[str, Any]] = []
     for part in dict.fromkeys(part for part, _ in places):
-        table = rows.read(part, None)
+        table = rows.read(part, columns)
         found += table.take([row for p, row in places if p == part]).to_pylist()
     return found
 
@@ -233,8 +234,8 @@ def find_documents(artifact: Artifact, ids: Sequence[str], columns: Sequence[str
     for part in range(rows.num_parts):
         if len(found) == len(wanted):
             break
-        positions = _positions(pc.is_in(rows.read(part, ["id"]).column("id"), value_set=wanted))
-        if len(positions):
+        places = positions(pc.is_in(rows.read(part, ["id"]).column("id"), value_set=wanted))
+        if len(places):
             have = [c for c in dict.fromkeys(["id", *columns]) if c in rows.columns]
-            found |= {row["id"]: row for row in rows.read(part, have).take(positions).to_pylist()}
+            found |= {row["id"]: row for row in rows.read(part, have).take(places).to_pylist()}
     return found

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mspt.cli.commands import Context
 from mspt.cli.console import duration, quantity
-from mspt.cli.views import course, decode, duplicates
+from mspt.cli.views import course, decode, duplicates, quality
 from mspt.cli.views.ls import describe_state
 from mspt.cli.views.render import age, bar, count, grid, heading, number, percent, present, redacted, table, text
 from mspt.cli.views.statistics import statistics
@@ -161,6 +161,12 @@ def _following(entry: Entry) -> str:
     return "look: " + "   ".join(looks) if looks else ""
 
 
+def _own_flags(shared: Context) -> list[str]:
+    """Global flags that a command needs to mean the same workspace and settings."""
+    flags = ["--workspace", str(shared.workspace)] if shared.workspace != Path("work").resolve() else []
+    return [*flags, "--config", str(shared.config)] if shared.config is not None else flags
+
+
 def overview(shared: Context, entry: Entry) -> None:
     """Everything about one version on one page."""
     verbose = shared.console.level > 0
@@ -176,6 +182,10 @@ def overview(shared: Context, entry: Entry) -> None:
     if "cluster_sizes" in stats:
         found, stats = duplicates.report(stats)
         blocks += found
+    tenths: list[dict[str, Any]] | None = None
+    if "quality_histograms" in stats:
+        found, stats, tenths = quality.report(stats, entry.artifact, _own_flags(shared), everything=verbose)
+        blocks += found
     blocks += statistics(stats, everything=verbose)
     blocks += [*trouble(entry), *_files(entry), heading("run"), grid(_cost_lines(entry))]
     if following := _following(entry):
@@ -188,6 +198,8 @@ def overview(shared: Context, entry: Entry) -> None:
     }
     if entry.is_run:
         value["run"] = course.plain(entry)
+    if tenths is not None:
+        value["tenths"] = tenths
     present(shared.console, value, *blocks)
 
 
@@ -238,7 +250,9 @@ def _grow(branch: Tree, info: Mapping[str, Any], home: Lineage, seen: set[Path])
 # --- the command -------------------------------------------------------------------------------------------------------
 
 
-def run(shared: Context, ref: str, *, row: int | None, split: str, step: int | None, lineage: bool, cluster: str | None = None) -> None:
+def run(
+    shared: Context, ref: str, *, row: int | None, split: str, step: int | None, lineage: bool, cluster: str | None = None, png: Path | None = None
+) -> None:
     """`mspt show REF`."""
     if sum((row is not None, step is not None, lineage, cluster is not None)) > 1:
         raise MsptError("--row, --step, --lineage and --cluster exclude each other", "give one of them")
@@ -255,4 +269,7 @@ def run(shared: Context, ref: str, *, row: int | None, split: str, step: int | N
     elif step is not None:
         course.show_step(shared, entry, step)
     else:
+        if png is not None:
+            quality.draw(entry.artifact, entry.ref, png.expanduser())
+            shared.console.note(f"{png}: histograms of quality")
         overview(shared, entry)

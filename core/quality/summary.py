@@ -1,4 +1,4 @@
-"""What `mspt show` says of scored documents: quantiles of their columns by source and by language."""
+"""What `mspt show` says of scored documents: quantiles of their columns and histograms of quality, by source and by language."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from mspt.core.quality.weights import percentile
 
-QUANTILES = (0.05, 0.5, 0.95)
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+BINS = 20  # of a histogram over 0 to 1
 GROUPS = ("source", "lang")
 
 
@@ -36,6 +37,18 @@ class Summary:
             order = sorted(range(len(names)), key=names.__getitem__)
             found[f"by_{group}"] = {names[code]: self._quantiles(codes == code) for code in order}
         return found
+
+    def histograms(self, name: str) -> dict[str, Any]:
+        """Of a column with values from 0 to 1: documents in each of BINS equal bins, {"all": [...], "by_source": {name: [...]}, "by_lang": {...}}, and in
+        `tenths` the nine values that part the documents, put in order, into ten parts of the same size (fewer where many have one value)."""
+        values = self._values[name]
+        places = np.minimum((values * BINS).astype(np.int64), BINS - 1)
+        found: dict[str, Any] = {"all": np.bincount(places, minlength=BINS).tolist()}
+        for group, (names, codes) in self._groups.items():
+            order = sorted(range(len(names)), key=names.__getitem__)
+            found[f"by_{group}"] = {names[code]: np.bincount(places[codes == code], minlength=BINS).tolist() for code in order}
+        ordered = np.sort(values)
+        return {**found, "tenths": [percentile(ordered, tenth / 10) for tenth in range(1, 10)] if len(ordered) else []}
 
     def _quantiles(self, mask: NDArray[np.bool_] | None) -> dict[str, Any]:
         columns = {name: values if mask is None else values[mask] for name, values in self._values.items()}

@@ -27,7 +27,7 @@ def report(job: Job[ScoreConfig], docs: Docs, judged: Sequence[UnitResult], laye
     """Fills the stats. judged: with their counts; layers: with the columns as they are published."""
     columns = ["quality", "weight", *(["perplexity"] if "perplexity" in job.inputs else [])]
     summary = Summary((_scored(docs, shard, result, columns) for shard, result in enumerate(layers)), columns)
-    job.stats |= summary.plain()
+    job.stats |= {**summary.plain(), "quality_histograms": summary.histograms("quality")}
     _report_spread(job, summary)
     _report_mixture(job, docs, judged)
     report_second_clean(job, docs, layers)
