@@ -6,6 +6,7 @@ live: it may only go from true to false, and it is true where no layer has it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,9 +49,14 @@ def text_digest(ids: Iterable[str], texts: Iterable[str], sources: Iterable[str]
 
 def write_docs(path: Path, table: pa.Table) -> None:
     """A text shard: `table` with the digest of its ids, texts and sources in the file's metadata."""
-    columns = (table.column(name).to_pylist() for name in ("id", "text", "source"))
+    columns = (_values(table.column(name)) for name in ("id", "text", "source"))
     metadata = {**(table.schema.metadata or {}), DIGEST_KEY: text_digest(*columns).encode()}
     write_table(path, table.replace_schema_metadata(metadata))
+
+
+def _values(column: pa.ChunkedArray) -> Iterator[Any]:
+    """The values one after another; lists of Python's hold one chunk at a time."""
+    return (value for chunk in column.chunks for value in chunk.to_pylist())
 
 
 @dataclass(frozen=True)
@@ -86,8 +92,23 @@ class Docs:
         names = [n for file in self.files(0) for n in pq.read_schema(self.root / file.path).names]
         return list(dict.fromkeys([*names, "keep"]))
 
-    def read(self, shard: int, columns: Sequence[str] | None = None, *, check: bool = True) -> pa.Table:
-        """One shard with its layers applied. Columns that nothing has raise KeyError; `keep` is always there."""
+    def one(self, shard: int) -> Docs:
+        """Docs of this shard alone: what a worker needs to be told of a large artifact."""
+        return Docs(self.ref, self.root, (self.text[shard],), tuple((name, (files[shard],)) for name, files in self.layers))
+
+    def cut(self, shard: int, max_bytes: int) -> list[tuple[int, int]]:
+        """Ranges of rows of a shard, cut between row groups: each of at most `max_bytes` of uncompressed columns, or of one row group."""
+        metadata = pq.read_metadata(self.root / self.text[shard].path)
+        ranges, start, end, size = [], 0, 0, 0
+        for group in map(metadata.row_group, range(metadata.num_row_groups)):
+            if end > start and size + group.total_byte_size > max_bytes:
+                ranges.append((start, end))
+                start, size = end, 0
+            end, size = end + group.num_rows, size + group.total_byte_size
+        return [*ranges, (start, end)]
+
+    def read(self, shard: int, columns: Sequence[str] | None = None, *, check: bool = True, rows: tuple[int, int] | None = None) -> pa.Table:
+        """One shard, or a range of its rows, with its layers applied. Columns that nothing has raise KeyError; `keep` is always there."""
         wanted = list(dict.fromkeys(columns)) if columns is not None else None
         found: dict[str, Any] = {}
         for file in self.files(shard):
@@ -97,16 +118,17 @@ class Docs:
             names = pq.read_schema(path).names
             take = [n for n in names if wanted is None or n in wanted]
             if take:
-                table = pq.read_table(path, columns=take, use_threads=False, partitioning=None)
+                table = _read_table(path, take, rows)
                 found |= {name: table.column(name) for name in take}
         if "keep" not in found and (wanted is None or "keep" in wanted):
-            found["keep"] = pa.chunked_array([pa.array([True] * self.num_rows(shard), pa.bool_())])
+            count = self.num_rows(shard) if rows is None else rows[1] - rows[0]
+            found["keep"] = pa.chunked_array([pa.array([True] * count, pa.bool_())])
         order = wanted if wanted is not None else list(found)
         return pa.table({name: found[name] for name in order})
 
-    def read_live(self, shard: int, columns: Sequence[str]) -> pa.Table:
-        """The rows of a shard that are kept."""
-        table = self.read(shard, [*columns, "keep"])
+    def read_live(self, shard: int, columns: Sequence[str], *, check: bool = True, rows: tuple[int, int] | None = None) -> pa.Table:
+        """The rows of a shard, or of a range of its rows, that are kept."""
+        table = self.read(shard, [*columns, "keep"], check=check, rows=rows)
         return table.filter(table.column("keep")).select(list(dict.fromkeys(columns)))
 
     def iterate_live(self, columns: Sequence[str]) -> Iterator[pa.Table]:
@@ -122,6 +144,17 @@ class Docs:
             keep = self.read(shard, ["keep"], check=False).column("keep")
             digest.update(bytes(pc.cast(keep, pa.uint8()).combine_chunks().to_numpy(zero_copy_only=False).tobytes()))
         return digest.hexdigest()
+
+
+def _read_table(path: Path, columns: list[str], rows: tuple[int, int] | None) -> pa.Table:
+    """Columns of a file, or of a range of its rows: then only the row groups that hold them are read."""
+    if rows is None:
+        return pq.read_table(path, columns=columns, use_threads=False, partitioning=None)
+    with pq.ParquetFile(path) as file:
+        ends = list(itertools.accumulate(file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)))
+        groups = [i for i, end in enumerate(ends) if end > rows[0] and (ends[i - 1] if i else 0) < rows[1]]
+        first = ends[groups[0] - 1] if groups and groups[0] else 0
+        return file.read_row_groups(groups, columns=columns, use_threads=False).slice(rows[0] - first, rows[1] - rows[0])
 
 
 def shard_name(shard: int) -> str:

@@ -65,6 +65,9 @@ def _test_sets(files: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
     names = ("items", "items_found", "items_found_share", "items_too_short", "texts_whole_only", "documents")
     rows = [[file["file"], *(_figure(file, name) for name in names)] for file in files]
     blocks: list[RenderableType] = [heading("test sets"), table(columns, rows, right=columns[1:])]
+    for file in files:
+        for short in file.get("short", [])[:3]:
+            blocks.append(text(f"not looked for, too short: {file['file']}#{short['item']}: {' '.join(redacted(short['text']).split())}", "dim"))
     examples = [
         [f"{file['file']}#{example['item']}", example["document"], f"{example['units']:,}", " ".join(redacted(example["text"]).split())]
         for file in files

@@ -5,7 +5,7 @@
 
 Thirteen words is the field's measure (Brown et al. 2020, appendix C). A text of an item ("piece") of 13 units or more matches by any 13 of them in a row; one
 of MIN_UNITS to 12 matches as a whole only; a shorter one ("42", "(A) yes") says nothing about where it was seen and is not looked for, unless all pieces of
-its item are that short: then they are joined, and looked for where that gives MIN_UNITS.
+its item are that short: then they are joined, and looked for where that gives MIN_UNITS. TaskFile counts what is not looked for, and has examples of it.
 
 Method: every window begins with a run of as many units as the shortest window has. The 64-bit polynomial hash (Karp and Rabin 1987) of that run is rolled
 over the document and a Bloom filter answers nearly all of them; where it says yes, the run and then the windows of all lengths are looked up by binary search,
@@ -29,6 +29,7 @@ from mspt.core.kernel import fmix64, kernel
 
 UNITS = 13  # Brown et al. 2020, appendix C: N is 13 at most
 MIN_UNITS = 8  # the same: below 8 words texts agree by chance
+MAX_SHORT = 5  # examples of items that are too short
 BATCH_BYTES = 4 << 20  # of text at a time
 _BITS_PER_KEY = 16  # of the filter: about one run in 100 goes on to the search, and the bits of 500,000 windows stay in a cache of 1 MB
 _ONE, _SIX, _TWELVE, _LOW_6, _SIXTY_FOUR = (np.uint64(number) for number in (1, 6, 12, 63, 64))  # typed for the kernels
@@ -46,13 +47,18 @@ class Piece:
 
 @dataclass(frozen=True)
 class TaskFile:
-    """What a task file holds: its items, those without a piece to look for, and pieces that are looked for whole and piecewise."""
+    """What a task file holds: its items, those of which nothing is looked for, pieces that are looked for whole and piecewise, texts that are not looked for.
+
+    short: some of the items of which nothing is looked for, with their texts; items without any text are not among them.
+    """
 
     name: str
     items: int
     items_too_short: int
     whole: int
     by_windows: int
+    texts_too_short: int
+    short: tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True)
@@ -85,11 +91,14 @@ def build_matcher(paths: Sequence[Path], fields: Sequence[str] = (), units: int 
     files, pieces = [], []
     for number, path in enumerate(paths):
         items = read_items(path, fields)
-        found = _pieces(number, items, min(MIN_UNITS, units))
+        found, num_short = _pieces(number, items, min(MIN_UNITS, units))
         pieces += found
-        short = sum(len(piece.units) < units for piece in found)
+        looked_for = {piece.item for piece in found}
+        short = [(item.number, "\n".join(item.texts)) for item in items if item.number not in looked_for]
+        whole = sum(len(piece.units) < units for piece in found)
         name = path.name if [p.name for p in paths].count(path.name) == 1 else f"{number + 1}:{path.name}"
-        files.append(TaskFile(name, len(items), len(items) - len({piece.item for piece in found}), short, len(found) - short))
+        shown = tuple((item, text) for item, text in short if text)[:MAX_SHORT]
+        files.append(TaskFile(name, len(items), len(short), whole, len(found) - whole, num_short, shown))
     return _index(tuple(files), tuple(pieces), units)
 
 
@@ -106,17 +115,21 @@ def find_overlaps(matcher: Matcher, texts: pa.Array | pa.ChunkedArray) -> list[O
     return found
 
 
-def _pieces(file: int, items: Sequence[TaskItem], least: int) -> list[Piece]:
+def _pieces(file: int, items: Sequence[TaskItem], least: int) -> tuple[list[Piece], int]:
+    """What is looked for, and the number of texts that are not."""
     spelled = iter(spell_units([text for item in items for text in item.texts]))
-    pieces = []
+    pieces, num_short = [], 0
     for item in items:
         texts = [next(spelled) for _ in item.texts]
         chosen = [text for text in texts if len(text) >= least]
         if not chosen:
             joined = tuple(unit for text in texts for unit in text)
             chosen = [joined] if len(joined) >= least else []
+            num_short += 0 if chosen else len(texts)
+        else:
+            num_short += len(texts) - len(chosen)
         pieces += [Piece(file, item.number, text) for text in dict.fromkeys(chosen)]
-    return pieces
+    return pieces, num_short
 
 
 def _index(files: tuple[TaskFile, ...], pieces: tuple[Piece, ...], units: int) -> Matcher:

@@ -29,6 +29,7 @@ from mspt.core.text.decoding.decode import decode
 
 GZIP = b"\x1f\x8b"
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+FORMATS = "--decontaminate takes JSONL, JSON, CSV, TSV or text with an item a line, plain or in gzip"
 ARRAYS = ("data", "examples", "questions", "items", "rows")
 
 
@@ -46,12 +47,13 @@ def read_items(path: Path, fields: Sequence[str] = ()) -> list[TaskItem]:
         data = path.read_bytes()
         data = gzip.decompress(data) if data.startswith(GZIP) else data
     except (OSError, EOFError) as error:
-        raise InputError(f"{path}: not readable as a task file: {error}", "--decontaminate takes JSONL, JSON, CSV, TSV or text, plain or in gzip") from None
+        raise InputError(f"{path}: not readable as a task file: {error}", FORMATS) from None
     records = list(_records(path, decode(data).text))
     items = [TaskItem(number, tuple(_texts(record, fields))) for number, record in enumerate(records)]
     if not any(item.texts for item in items):
         wanted = f" in the fields {', '.join(fields)}" if fields else ""
-        raise InputError(f"{path}: no text{wanted} in {len(items)} items", "--decontaminate-fields names the fields that hold questions and answers")
+        hint = "--decontaminate-fields names the fields that hold questions and answers" if fields else FORMATS
+        raise InputError(f"{path}: no text{wanted} in {len(items)} items", hint)
     return items
 
 

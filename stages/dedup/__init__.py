@@ -49,24 +49,36 @@ class DedupConfig(SampleSettings):
     decontaminate_fields: Annotated[tuple[str, ...], setting("fields of the task files whose texts count; none: all")] = ()
 
 
+def check_settings(config: DedupConfig, tests: bool) -> None:
+    """MsptError where settings make no sense together. tests: whether there are test sets."""
+    if not (config.exact or config.near or config.paragraphs or config.substrings or tests):
+        raise MsptError("dedup with all levels off does nothing", "leave exact or near on, or take dedup out of [run] steps")
+    if 0 < config.substrings < MIN_SUBSTRING:
+        raise MsptError(f"substrings = {config.substrings}: so few characters repeat in any text", f"take {MIN_SUBSTRING} or more (100 to 200 are usual), or 0")
+    if config.boilerplate_documents == 1:
+        raise MsptError("boilerplate_documents = 1: every line is in one document", "take 2 or more (20 is usual), or 0 for never")
+    if len(set(config.order)) < len(config.order):
+        raise MsptError(f"order = {', '.join(config.order)} names a criterion twice", "name each once: longest, source, newest, quality")
+    if config.decontaminate_fields and not tests:
+        raise MsptError("decontaminate_fields without a test set", "--decontaminate FILE names one")
+
+
 def run(job: Job[DedupConfig]) -> None:
     """Sketch every shard, merge the sketches, fetch the shingles of candidates only, decide, write."""
     from mspt.stages.dedup.against import old_shards
     from mspt.stages.dedup.corpus import build_corpus
     from mspt.stages.dedup.cutting import cut, screen
+    from mspt.stages.dedup.memory import check_memory
     from mspt.stages.dedup.merging import merge, repeated
     from mspt.stages.dedup.publishing import publish
     from mspt.stages.dedup.verifying import decide
 
     config = job.config
-    if not (config.exact or config.near or config.paragraphs or config.substrings or job.files.get("decontaminate")):
-        raise MsptError("dedup with all levels off does nothing", "leave exact or near on, or take dedup out of [run] steps")
-    if 0 < config.substrings < MIN_SUBSTRING:
-        raise MsptError(f"substrings = {config.substrings}: so few characters repeat in any text", f"take {MIN_SUBSTRING} or more (100 to 200 are usual), or 0")
-    if len(set(config.order)) < len(config.order):
-        raise MsptError(f"order = {', '.join(config.order)} names a criterion twice", "name each once: longest, source, newest, quality")
+    check_settings(config, bool(job.files.get("decontaminate")))
     old = old_shards(job.inputs.get("against"), config, STAGE.revision, job.scratch("against"))
-    screening = screen(job, job.docs())
+    docs = job.docs()
+    check_memory(job, docs, old)
+    screening = screen(job, docs)
     corpus = build_corpus(job, screening.compared, old)
     merged = merge(job, corpus)
     found = decide(job, corpus, merged)

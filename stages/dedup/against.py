@@ -119,7 +119,7 @@ def old_documents(shards: Sequence[Shard]) -> OldDocuments:
         own, ranks = Runs.map(shard.index)[1]
         cuts, drops = (shard.docs.root / contaminated_name(name, shard.number) for name in (CUTS, DROPS))
         stays = ~np.isin(own, pq_column(drops, "row")) if drops.exists() else np.ones(len(own), np.bool_)
-        places.append(Place(shard.texts, shard.number, cuts if cuts.exists() else None))
+        places.append(Place(shard.texts.one(shard.number), 0, cuts if cuts.exists() else None))
         rows.append(own[stays].astype(np.int64))
         stored.append((shard.docs.ref, ranks[stays]))
         ids.append(parse_ids(shard.docs.read(shard.number, ["id"], check=False).column("id").take(pa.array(rows[-1]))))

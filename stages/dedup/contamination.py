@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mspt.core.artifact import FileRecord
-from mspt.core.dedup.overlaps import BATCH_BYTES, Matcher, Overlap, build_matcher, find_overlaps
+from mspt.core.dedup.overlaps import BATCH_BYTES, MIN_UNITS, Matcher, Overlap, build_matcher, find_overlaps
 from mspt.core.files import link_or_copy, sha256_file
 from mspt.core.shards import Docs, layer_name, write_table
 from mspt.core.stage import Job, Unit, UnitOutput, UnitResult
@@ -55,7 +55,12 @@ def test_sets(job: Job[DedupConfig]) -> TestSets | None:
     if not files:
         return None
     found = TestSets(tuple(Path(file.location) for file in files), job.config.decontaminate_fields)
-    matcher_of(found)
+    for file in matcher_of(found).files:
+        if file.items_too_short:
+            job.note(
+                f"{file.name}: {file.items_too_short:,} of {file.items:,} items are not looked for: all their texts together have fewer than "
+                f"{MIN_UNITS} words or characters"
+            )
     return found
 
 
@@ -136,7 +141,7 @@ def _add_to_report(report: Sequence[FileReport], matcher: Matcher, text: str, ro
 
 def remove_contaminated(job: Job[DedupConfig], docs: Docs, texts: Sequence[Texts], tests: TestSets) -> Level:
     """Judges documents of this run, and puts a report for each task file into the stats. What `cut` takes is kept beside the index, for later --against."""
-    units = [Unit(f"{one.place.number:05d}", (one, tests, job.config.decontaminate_by), one.place.bytes) for one in texts]
+    units = [Unit(f"{i:05d}", (one, tests, job.config.decontaminate_by), one.place.bytes) for i, one in enumerate(texts)]
     results = map_units(job, find_contamination, units, what="test sets", group="contamination")
     job.stats["decontamination"] = _report(docs, matcher_of(tests), results)
     drops = tuple(pq.read_table(result.path(DROPS), use_threads=False) for result in results)
@@ -171,6 +176,8 @@ def _report(docs: Docs, matcher: Matcher, results: Sequence[UnitResult]) -> list
                 "items_too_short": file.items_too_short,
                 "texts_by_windows": file.by_windows,
                 "texts_whole_only": file.whole,
+                "texts_too_short": file.texts_too_short,
+                "short": [{"item": item, "text": text[:MAX_EXAMPLE_CHARACTERS]} for item, text in file.short],
                 "documents": sum(part["documents"] for part in parts),
                 "examples": [
                     {"document": ids[shard][example["row"]].as_py(), **{name: value for name, value in example.items() if name != "row"}}
@@ -184,7 +191,7 @@ def _report(docs: Docs, matcher: Matcher, results: Sequence[UnitResult]) -> list
 def live_texts(docs: Docs) -> list[Texts]:
     """All live documents."""
     rows = [np.flatnonzero(docs.read(shard, ["keep"], check=False).column("keep").to_numpy()) for shard in range(docs.num_shards)]
-    return [Texts(Place(docs, shard), own) for shard, own in enumerate(rows)]
+    return [Texts(Place(docs.one(shard), 0), own) for shard, own in enumerate(rows)]
 
 
 def without_dropped(job: Job[DedupConfig], docs: Docs, level: Level) -> Docs:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mspt.core.errors import InputError
+from mspt.core.errors import InputError, MsptError
 from mspt.core.stage import Job, Unit, UnitOutput
 from mspt.stages.dedup.small import map_units
 
@@ -90,35 +90,45 @@ def sketch_settings(config: DedupConfig) -> SketchSettings:
 def sketch_shard(payload: tuple[Docs, int, SketchSettings, tuple[str, ...]], out: UnitOutput) -> dict[str, Any]:
     """The sorted runs of a shard's live documents, and behind them: rows, ids, folded lengths, numbers of sources, dates, qualities."""
     import numpy as np
-
-    from mspt.core.dedup.ids import parse_ids
-    from mspt.core.dedup.policy import date_numbers, quality_numbers
-    from mspt.core.dedup.sketch import make_runs, sketch
-
-    docs, shard, settings, judged_by = payload
-    table = docs.read(shard, ["id", "source", "text", "keep", *judged_by])
-    keep = table.column("keep").to_numpy()
-    rows = np.flatnonzero(keep).astype(np.uint32)
-    live = table if len(rows) == table.num_rows else table.filter(table.column("keep"))
-    del table
-    sketches = sketch(live.column("text"), settings)
-    try:
-        ids = parse_ids(live.column("id"))
-    except ValueError as error:
-        raise InputError(f"{docs.ref}: {error}", "ids are made by `mspt clean` (core/text/documents.py, document_id)") from None
-    names, codes = _sources(live.column("source"))
-    dates = date_numbers(live.column("date")) if "date" in judged_by else np.zeros(len(rows), np.int64)
-    qualities = quality_numbers(live.column("quality")) if "quality" in judged_by else np.full(len(rows), -np.inf)
-    make_runs(sketches).save(out.path(RUNS), rows, ids, sketches.lengths, codes, dates, qualities)
-    return {"documents": len(rows), "names": names}
-
-
-def _sources(column: pa.ChunkedArray) -> tuple[list[str], npt.NDArray[np.uint16]]:
-    """Distinct names, and the number of each row's."""
-    import numpy as np
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    encoded = pc.fill_null(column, "").combine_chunks().dictionary_encode()
+    from mspt.core.dedup.policy import date_numbers, quality_numbers
+    from mspt.core.dedup.sketch import join, make_runs, sketch
+    from mspt.stages.dedup.reading import parts_of
+
+    docs, shard, settings, judged_by = payload
+    sketches, ids, sources, dates, qualities, rows, start = [], [], [], [], [], [], 0
+    for part in parts_of(docs, shard, ["id", "source", "text", "keep", *judged_by], check=True):
+        keep = part.column("keep").to_numpy()
+        rows.append(np.flatnonzero(keep).astype(np.uint32) + np.uint32(start))
+        live, start = part.filter(part.column("keep")), start + len(part)
+        sketches.append(sketch(live.column("text"), settings))
+        ids.append(_ids(docs.ref, live.column("id")))
+        sources.append(pc.fill_null(live.column("source"), "").combine_chunks())
+        dates.append(date_numbers(live.column("date")) if "date" in judged_by else np.zeros(len(live), np.int64))
+        qualities.append(quality_numbers(live.column("quality")) if "quality" in judged_by else np.full(len(live), -np.inf))
+    names, codes = _sources(pa.concat_arrays(sources))
+    joined = join(sketches, settings.bands)
+    columns = (np.concatenate(ids), joined.lengths, codes, np.concatenate(dates), np.concatenate(qualities))
+    make_runs(joined).save(out.path(RUNS), np.concatenate(rows), *columns)
+    return {"documents": len(codes), "names": names}
+
+
+def _ids(ref: str, column: pa.ChunkedArray) -> npt.NDArray[np.uint8]:
+    from mspt.core.dedup.ids import parse_ids
+
+    try:
+        return parse_ids(column)
+    except ValueError as error:
+        raise InputError(f"{ref}: {error}", "ids are made by `mspt clean` (core/text/documents.py, document_id)") from None
+
+
+def _sources(column: pa.Array) -> tuple[list[str], npt.NDArray[np.uint16]]:
+    """Distinct names, and the number of each row's."""
+    import numpy as np
+
+    encoded = column.dictionary_encode()
     return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.uint16)
 
 
@@ -133,8 +143,13 @@ def build_corpus(job: Job[DedupConfig], docs: Docs, old: Sequence[Shard]) -> Cor
     from mspt.core.dedup.merge import RunFile
 
     judged_by = tuple(name for name in ("date", "quality") if name in docs.columns())
-    payloads = [(docs, i, sketch_settings(job.config), judged_by) for i in range(docs.num_shards)]
-    results = map_units(job, sketch_shard, [Unit(f"{p[1]:05d}", p, docs.bytes(p[1])) for p in payloads], what="signatures", group="sketch")
+    if job.config.order[:1] == ("quality",) and "quality" not in judged_by:
+        raise MsptError(
+            f"order = {', '.join(job.config.order)}: {docs.ref} has no column quality", "dedup the docs that `mspt score` wrote, or order by longest"
+        )
+    settings = sketch_settings(job.config)
+    units = [Unit(f"{i:05d}", (docs.one(i), 0, settings, judged_by), docs.bytes(i)) for i in range(docs.num_shards)]
+    results = map_units(job, sketch_shard, units, what="signatures", group="sketch")
     start = num_old = old[-1].end if old else 0
     shards = list(old)
     for number, result in enumerate(results):
@@ -143,6 +158,8 @@ def build_corpus(job: Job[DedupConfig], docs: Docs, old: Sequence[Shard]) -> Cor
     if start > MAX_DOCUMENTS:
         raise InputError(f"{start:,} documents are more than {MAX_DOCUMENTS:,}", "deduplicate in parts: the later ones --against the earlier")
     sources = tuple(dict.fromkeys(name for result in results for name in result.stats["names"]))
+    if strange := [name for name in job.config.source_priority if name not in sources]:
+        job.warn(f"source_priority names {', '.join(strange)}, which no document has; here are {', '.join(sorted(sources)) or 'none'}")
     own = shards[len(old) :]
     codes, ranks = np.zeros(start, np.uint16), np.empty(start, np.uint32)
     standing = _standing(job.config, own, [result.stats["names"] for result in results], sources, codes[num_old:])

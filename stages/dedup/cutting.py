@@ -63,7 +63,7 @@ def kept_documents(corpus: Corpus, found: Verdicts, docs: Docs) -> Kept:
         stays = ~found.removed[shard.slice]
         rows.append(shard.rows()[stays].astype(np.int64))
         of.append(ranks[shard.runs.start - corpus.num_old : shard.end - corpus.num_old][stays])
-    places = tuple(Place(docs, shard.number) for shard in corpus.new_shards)
+    places = tuple(Place(docs.one(shard.number), 0) for shard in corpus.new_shards)
     return Kept((*old.places, *places), len(old.places), (*old.rows, *rows), (*old.ranks, *of), ids)
 
 

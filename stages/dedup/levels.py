@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from mspt.core.dedup.folding import slices_of
 from mspt.core.shards import Docs, write_table
 from mspt.core.text.spans import Edit, Span, edit
+from mspt.stages.dedup.reading import parts_of
 
 I64 = npt.NDArray[np.int64]
 NOT_ONE = -1  # in the place of a rank: no single document
@@ -122,10 +123,10 @@ class Texts:
 
     def read(self, max_bytes: int) -> Iterator[Part]:
         """Texts, forms and spans of `rows`, as they are by now, so many at a time as `max_bytes` of text hold, or one."""
-        table = self.place.docs.read(self.place.number, ["text", "form", "spans"], check=False)
         cuts = [Cuts.read(path) for path in self.earlier]
         start = first = 0
-        for batch in table.to_batches():
+        parts = parts_of(self.place.docs, self.place.number, ["text", "form", "spans"], check=False)
+        for batch in (batch for part in parts for batch in part.to_batches()):
             end = first + int(np.searchsorted(self.rows[first:], start + len(batch)))
             chosen = batch.take(pa.array(self.rows[first:end] - start))
             texts = pc.fill_null(chosen.column("text"), "")

@@ -29,7 +29,9 @@ def publish(job: Job[DedupConfig], docs: Docs, corpus: Corpus, found: Verdicts, 
     largest = all_clusters.survivors[:NUM_LARGEST].tolist()
     marks = make_marks(job.config, corpus, found, repeated, largest)
     shards = corpus.new_shards
-    units = [Unit(f"{i:05d}", (docs, i, job.stage, shard.runs.path, own), docs.bytes(i)) for i, (shard, own) in enumerate(zip(shards, marks, strict=True))]
+    units = [
+        Unit(f"{i:05d}", (docs.one(i), 0, job.stage, shard.runs.path, own), docs.bytes(i)) for i, (shard, own) in enumerate(zip(shards, marks, strict=True))
+    ]
     results = map_units(job, write_shard, units, what="verdicts", group="write")
     job.link_docs(docs)
     for shard, result in enumerate(results):

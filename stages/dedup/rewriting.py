@@ -43,16 +43,17 @@ def rewrite_shard(payload: tuple[Docs, int, str, Verdicts, Path], out: UnitOutpu
     more than one.
     """
     docs, shard, stage, verdicts, layer = payload
-    table = pq.read_table(docs.root / docs.text[shard].path, use_threads=False, partitioning=None)
+    file = pq.ParquetFile(docs.root / docs.text[shard].path)
     cuts = [(name, _Cuts(path)) for name, path, _ in verdicts.levels if path is not None]
     dropped = {verdict["row"]: (name, verdict) for name, _, drops in verdicts.levels for verdict in drops.to_pylist()}
     found = _Rewritten(stage)
     start = 0
-    for batch in table.to_batches():
-        found.take(batch, start, cuts, dropped)
-        start += len(batch)
+    for group in range(file.num_row_groups):
+        for batch in file.read_row_group(group, use_threads=False).to_batches():
+            found.take(batch, start, cuts, dropped)
+            start += len(batch)
     if found.changed:
-        write_docs(out.path(TEXT), pa.Table.from_batches(found.batches, table.schema.remove_metadata()))
+        write_docs(out.path(TEXT), pa.Table.from_batches(found.batches, file.schema_arrow.remove_metadata()))
     if dropped:
         attributes = pq.read_table(layer, use_threads=False, partitioning=None)
         keep = attributes.column("keep").to_numpy().copy()
@@ -187,7 +188,7 @@ def rewrite(job: Job[DedupConfig], docs: Docs, levels: Sequence[Level]) -> tuple
     for shard in range(docs.num_shards):
         verdicts = Verdicts(tuple((level.name, level.cuts[shard], level.drops[shard]) for level in levels))
         if any(cuts is not None or drops.num_rows for _, cuts, drops in verdicts.levels):
-            units.append(Unit(f"{shard:05d}", (docs, shard, job.stage, verdicts, job.directory / job.layer_file(shard)), docs.bytes(shard)))
+            units.append(Unit(f"{shard:05d}", (docs.one(shard), 0, job.stage, verdicts, job.directory / job.layer_file(shard)), docs.bytes(shard)))
     results = map_units(job, rewrite_shard, units, what="texts", group="rewrite")
     parts: dict[str, int] = {}
     for result in results:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,11 @@ class Marks:
     threshold: float
     show: tuple[int, ...]  # rows whose beginning is wanted for the report
 
+    def part(self, first: int, last: int) -> Marks:
+        """Those of some of the documents, by place."""
+        names = ("rows", "levels", "clusters", "origins", "similarity", "repeat_ratio", "ranks")
+        return replace(self, **{name: getattr(self, name)[first:last] for name in names})
+
     @property
     def keep(self) -> npt.NDArray[np.bool_]:
         keep: npt.NDArray[np.bool_] = self.levels == 0
@@ -42,36 +47,47 @@ class Marks:
 
 def write_shard(payload: tuple[Docs, int, str, Path, Marks], out: UnitOutput) -> dict[str, Any]:
     """Layer, rejection rows and index of a shard (`runs`: its sorted runs). Returns counts by source and the excerpts asked for."""
+    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from mspt.core.dedup.report import tally
+    from mspt.core.dedup.report import add_tallies, tally
     from mspt.core.shards import write_table
     from mspt.core.text.documents import MAX_EXCERPT_CHARACTERS
+    from mspt.stages.dedup.reading import parts_of
 
     docs, shard, stage, runs, marks = payload
     carried = [name for name in ("url", *FOUND) if name in docs.columns()]
-    table = docs.read(shard, ["id", "ref", "source", "text", "keep", *carried], check=False)
-    write_table(out.path(LAYER), _layer(table, marks))
+    tallies, rejected, before = [], [], []
+    excerpts: dict[str, str] = {}
+    start = first = 0
+    for part in parts_of(docs, shard, ["id", "ref", "source", "text", *carried], check=False):
+        last = first + int(np.searchsorted(marks.rows[first:], start + len(part)))
+        own = marks.part(first, last)
+        live = part.take(pa.array(own.rows - start))
+        rejected.append(_rejected(live.filter(pa.array(~own.keep)), own, stage))
+        before.append(part.select([name for name in FOUND if name in carried]))
+        characters = pc.fill_null(pc.utf8_length(live.column("text")), 0).to_numpy()
+        has_url = pc.fill_null(pc.not_equal(live.column("url"), ""), False).to_numpy() if "url" in carried else None
+        tallies.append(tally(live.column("source").to_pylist(), characters, own.levels, has_url))
+        texts = part.column("text")
+        excerpts |= {str(row): (texts[row - start].as_py() or "")[:MAX_EXCERPT_CHARACTERS] for row in marks.show if start <= row < start + len(part)}
+        start, first = start + len(part), last
+    write_table(out.path(LAYER), _layer(pa.concat_tables(before), start, marks))
     _write_index(runs, marks, out.path(INDEX))
-    live = table if len(marks.rows) == table.num_rows else table.take(pa.array(marks.rows))
     if not marks.keep.all():
-        write_table(out.path(REJECTED_ROWS), _rejected(live.filter(pa.array(~marks.keep)), marks, stage))
-    characters = pc.fill_null(pc.utf8_length(live.column("text")), 0).to_numpy()
-    texts = table.column("text")
-    excerpts = {str(row): (texts[row].as_py() or "")[:MAX_EXCERPT_CHARACTERS] for row in marks.show}
-    has_url = pc.fill_null(pc.not_equal(live.column("url"), ""), False).to_numpy() if "url" in carried else None
-    return {"sources": tally(live.column("source").to_pylist(), characters, marks.levels, has_url), "excerpts": excerpts}
+        write_table(out.path(REJECTED_ROWS), pa.concat_tables(rejected))
+    return {"sources": add_tallies(tallies), "excerpts": excerpts}
 
 
-def _layer(table: pa.Table, marks: Marks) -> pa.Table:
+def _layer(table: pa.Table, num_rows: int, marks: Marks) -> pa.Table:
     """Documents that were dropped before keep what an earlier dedup said about them; unknown otherwise."""
     import numpy as np
     import pyarrow as pa
 
     from mspt.core.dedup.ids import format_ids
 
-    keep = np.zeros(table.num_rows, np.bool_)
+    keep = np.zeros(num_rows, np.bool_)
     keep[marks.rows] = marks.keep
     columns = {"keep": pa.array(keep)}
     found = {
@@ -79,12 +95,12 @@ def _layer(table: pa.Table, marks: Marks) -> pa.Table:
         "similarity": pa.array(marks.similarity, pa.float64(), from_pandas=True),
         "repeat_ratio": pa.array(marks.repeat_ratio, pa.float64(), from_pandas=True),
     }
-    place = np.full(table.num_rows, -1, np.int64)
+    place = np.full(num_rows, -1, np.int64)
     place[marks.rows] = np.arange(len(marks.rows))
     for name, values in found.items():
-        before = table.column(name).combine_chunks() if name in table.column_names else pa.nulls(table.num_rows, values.type)
+        before = table.column(name).combine_chunks() if name in table.column_names else pa.nulls(num_rows, values.type)
         both = pa.concat_arrays([values, before])
-        columns[name] = both.take(pa.array(np.where(place >= 0, place, len(values) + np.arange(table.num_rows))))
+        columns[name] = both.take(pa.array(np.where(place >= 0, place, len(values) + np.arange(num_rows))))
     return pa.table(columns)
 
 

@@ -144,7 +144,7 @@ def test_the_index_is_small_and_does_not_depend_on_shards_or_memory(workspace):
     made = []
     for shards in (1, 3):
         given(workspace, texts, name=f"s{shards}", shards=shards)
-        made.append(dedup(workspace, f"s{shards}", name=f"d{shards}", memory=2**28))
+        made.append(dedup(workspace, f"s{shards}", name=f"d{shards}", memory=2**29))
     assert [kept(m) for m in made] == [kept(made[0])] * 2
     size = sum(record.bytes for name, record in made[0].files.items() if name.startswith("index/"))
     assert size < 200 * len(kept(made[0])) + 2048  # 14 bands x 12 + 28 bytes a document, and headers

@@ -69,6 +69,35 @@ def test_without_the_levels_nothing_is_rewritten(workspace):
     assert (made.root / "docs-00000.parquet").stat().st_ino == (before.root / "docs-00000.parquet").stat().st_ino
 
 
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"boilerplate_documents": 1}, "every line is in one document"),
+        ({"decontaminate_fields": ["question"]}, "without a test set"),
+        ({"order": ["quality", "longest"]}, "given@v1 has no column quality"),
+        ({"memory": 2**28}, "memory = 256 MiB: these documents and their largest shard take [0-9,]+ MiB at least"),
+        ({"exact": False, "near": False}, "with all levels off"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(workspace, config, message):
+    given(workspace, {"a": prose(1, 30)})
+    with pytest.raises(MsptError, match=message):
+        dedup(workspace, config)
+
+
+def test_a_source_that_nobody_has_is_warned_of(workspace):
+    given(workspace, {"a": prose(1, 30)})
+    dedup(workspace, {"source_priority": ["given", "wiki"]})
+    assert workspace.notes.warnings == ["source_priority names wiki, which no document has; here are given"]
+
+
+def test_a_document_that_repeats_itself_keeps_one_copy(workspace):
+    line = f"{prose(1, 60)}\n"
+    given(workspace, {"thousand": line * 1000, "one": line})
+    made = dedup(workspace, {"substrings": 50, "paragraphs": True})
+    assert [row["text"] for row in read_all(made) if row["keep"]] == [line.strip()]
+
+
 def test_no_documents_at_all(workspace):
     given(workspace, {})
     made = dedup(workspace, {"paragraphs": True, "substrings": 50}, files={"decontaminate": [tasks(workspace, {"question": QUESTION})]})
@@ -192,6 +221,16 @@ def test_cutting_takes_the_overlap_only(workspace):
     assert (removed["rule"], removed["detail"], removed["start"], removed["text"]) == ("contaminated", "task.jsonl#0", 303, QUESTION[:-1])
     assert [(row["ref"], row["rule"]) for row in read_rejected(made)] == [("copy", "contaminated")]
     assert made.manifest["counts"] == {"in": 2, "out": 1, "rejected": {"contaminated": 1}, "removed": {"contaminated": 1}}
+
+
+def test_items_that_are_too_short_to_look_for_are_named(workspace):
+    given(workspace, {"a": f"{prose(60, 100)}\n首都在哪\n{QUESTION}"})
+    path = tasks(workspace, {"question": QUESTION, "answer": "14"}, {"question": "首都在哪", "answer": "北京"}, {"question": "1 + 1", "answer": "2"})
+    made = dedup(workspace, files={"decontaminate": [path]})
+    (report,) = made.stats["decontamination"]
+    assert (report["items"], report["items_found"], report["items_too_short"], report["texts_too_short"]) == (3, 1, 2, 5)
+    assert report["short"] == [{"item": 1, "text": "首都在哪\n北京"}, {"item": 2, "text": "1 + 1\n2"}]
+    assert any(note.startswith("task.jsonl: 2 of 3 items are not looked for") for note in workspace.notes.notes)
 
 
 def test_only_the_fields_that_count(workspace):

@@ -54,6 +54,7 @@ def test_short_items_match_whole_only_and_very_short_ones_not_at_all(tmp_path):
     assert matched(matcher, "what is 2 2 it is 4 now", "what is 2 2", "yes") == [(0, "what is 2 2 it is 4 now", 1)]  # two short texts, joined, have eight units
     file = matcher.files[0]
     assert (file.items, file.items_too_short, file.whole, file.by_windows) == (4, 2, 2, 0)
+    assert (file.texts_too_short, file.short) == (3, ((2, "yes\nno\nmaybe"),))  # "yes" beside the nine words, "yes", the choices; the number is no text
 
 
 def test_one_text_may_be_in_several_items_and_files(tmp_path):

@@ -1,0 +1,42 @@
+"""What dedup needs at least, so that a bound that cannot hold is refused before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+from mspt.core.errors import MsptError
+from mspt.core.shards import Docs
+from mspt.core.stage import Job
+
+if TYPE_CHECKING:
+    from mspt.stages.dedup import DedupConfig
+    from mspt.stages.dedup.corpus import Shard
+
+# Measured by bench/dedup_memory.py: resident memory of the process with its libraries; of each document while all are put in order; of each byte of the
+# largest shard (samples and lines of all its documents while they are sorted; a shard that loses parts of texts is written whole).
+BASE_BYTES = 320 * 2**20
+DOCUMENT_BYTES = 160
+SHARD_FACTOR = 2
+
+
+def needed_bytes(docs: Docs, old: Sequence[Shard]) -> int:
+    """Memory without which a run may not go, whatever else is bounded by the setting."""
+    documents, largest = old[-1].end if old else 0, 0
+    for shard in range(docs.num_shards):
+        metadata = pq.read_metadata(docs.root / docs.text[shard].path)
+        documents += metadata.num_rows
+        largest = max(largest, sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)))
+    return BASE_BYTES + DOCUMENT_BYTES * documents + SHARD_FACTOR * largest
+
+
+def check_memory(job: Job[DedupConfig], docs: Docs, old: Sequence[Shard]) -> None:
+    """MsptError where `--memory` says less than is needed."""
+    needed = -(-needed_bytes(docs, old) // 2**20)
+    if job.config.memory is not None and job.config.memory < needed * 2**20:
+        raise MsptError(
+            f"memory = {job.config.memory / 2**20:.0f} MiB: these documents and their largest shard take {needed:,} MiB at least",
+            f"--memory {needed}MiB, or leave it out (three quarters of the machine's memory)",
+        )
