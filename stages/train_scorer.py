@@ -1,10 +1,10 @@
 """A quality scorer, from a person's labels or from the documents themselves.
 
-In: LABELS.jsonl (rows of `text` and `label`: high, middle, low or a number from 0 to 1), or docs, usually of dedup. Out: a scorer: `scorer.bin` (fastText)
-and `scorer.json` (how texts become tokens, calibration). Without labels it is bootstrapped: windows of documents of the good sources (--good, default all)
-are the high class, the same windows corrupted the low and the middle ones (core/quality/corruptions.py and middle.py list the kinds), and what clean rejected
-or cut out on the way to these docs is low too. A tenth of the documents is held out: they calibrate the score and measure it (AUC by kind, reliability,
-confusion, Spearman in the statistics).
+In: LABELS.jsonl or .csv (rows of `text` and `label`: high, middle, low or a number from 0 to 1; `mspt sample REF --export FILE` makes one to fill in), or docs,
+usually of dedup. Out: a scorer: `scorer.bin` (fastText) and `scorer.json` (how texts become tokens, calibration). Without labels it is bootstrapped: windows of
+documents of the good sources (--good, default all) are the high class, the same windows corrupted the low and the middle ones (core/quality/corruptions.py and
+middle.py list the kinds), and what clean rejected or cut out on the way to these docs is low too. A tenth of the documents is held out: they calibrate the
+score and measure it (AUC by kind, reliability, confusion, Spearman in the statistics).
 fastText: Joulin et al. 2016; trained in a process of its own, on one thread, with a fixed seed, so that equal inputs give equal bytes.
 """
 
@@ -39,6 +39,7 @@ class TrainScorerConfig(SampleSettings):
 
     good: Annotated[tuple[str, ...], setting("a source whose documents are good; may repeat; default: all", metavar="SOURCE")] = ()
     rejected: Annotated[bool, setting("learn from what clean rejected and cut out on the way to these documents, too")] = True
+    skip_unlabelled: Annotated[bool, setting("leave out rows of the labels file whose label is empty")] = False
     max_documents: Annotated[int, setting("documents to learn from, chosen by the hash of their id", ge=1)] = 5000
     window: Annotated[int, setting("characters of one example", ge=50)] = 500
     windows_per_document: Annotated[int, setting("examples that a document gives at most", ge=1)] = 8
@@ -90,7 +91,11 @@ def _labelled(job: Job[TrainScorerConfig]) -> pa.Table:
 
     if "docs" in job.inputs:
         job.note("the labels teach the scorer; the documents are not read")
-    labels = read_labels([Path(file.location) for file in job.files["labels"]])
+    found = read_labels([Path(file.location) for file in job.files["labels"]], skip_unlabelled=job.config.skip_unlabelled)
+    if found.unlabelled:
+        job.note(f"{found.unlabelled:,} rows have no label and are left out")
+        job.stats["unlabelled"] = found.unlabelled
+    labels = found.labels
     texts = [label.text for label in labels]
     job.stats["labels"] = len(labels)
     return _table(given_examples("label", texts, texts, [label.value for label in labels], _settings(job.config)))
@@ -289,7 +294,7 @@ STAGE = Stage(
     run=run,
     writes="scorer",
     reads={
-        "labels": Files("labelled texts in JSONL: `text` and `label` (high, middle, low or 0 to 1)", optional=True, positional=True),
+        "labels": Files("labelled texts in JSONL or CSV: `text` and `label` (high, middle, low or 0 to 1)", optional=True, positional=True),
         "docs": Read("docs", producer="dedup", optional=True, help="documents to learn from where there are no labels"),
     },
     libraries=("fasttext", "numpy", "pyarrow", "python", "xxhash"),

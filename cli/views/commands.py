@@ -56,18 +56,25 @@ def sample(
     ] = None,
     rejected: Annotated[bool, typer.Option("--rejected", help="rejected documents, counted by rule first")] = False,
     removed: Annotated[bool, typer.Option("--removed", help="parts removed from documents that stay, counted by rule first")] = False,
-    number: Annotated[int, typer.Option("-n", "--number", min=0, help="rows to show; 0: counts only")] = 5,
+    number: Annotated[
+        int | None, typer.Option("-n", "--number", min=0, help="rows to show [default: 5; with --export 200]; 0: counts only", show_default=False)
+    ] = None,
     seed: Seed = 0,
     by: Annotated[str | None, typer.Option("--by", metavar="COLUMN", help="count the rows by this column; default: rule, for --rejected and --removed")] = None,
     columns: Annotated[str | None, typer.Option("--columns", metavar="NAME,...", help="show these columns only")] = None,
     characters: Annotated[int, typer.Option("--characters", min=0, help="about so much of each text; 0: all")] = 600,
     form: Annotated[Format, typer.Option("--format", help="jsonl and csv give whole texts")] = "text",
+    export: Annotated[
+        Path | None, typer.Option("--export", metavar="FILE", help="write rows to label into FILE.jsonl or FILE.csv; `mspt train-scorer FILE` reads them back")
+    ] = None,
 ) -> None:
     """Look at documents: kept, rejected or removed, by expression. Personal data are redacted."""
+    from mspt.cli.views import export as labelling
     from mspt.cli.views import sample as view
 
+    number = number if number is not None else labelling.NUMBER if export is not None else 5
     choice = view.Choice(where=where, rejected=rejected, removed=removed, number=number, seed=seed, by=by, columns=columns)
-    view.run(context.obj, ref, choice, characters, form)
+    view.run(context.obj, ref, choice, characters, form, export)
 
 
 def trace(

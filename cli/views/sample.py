@@ -7,9 +7,11 @@ import statistics
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mspt.cli.commands import Context
+from mspt.cli.views import export as labelling
 from mspt.cli.views.commands import Format
 from mspt.cli.views.excerpt import excerpt, find_spans
 from mspt.cli.views.render import bar, number, percent, present, redacted, table, terminal, text, writing
@@ -159,10 +161,11 @@ class Choice:
         return "rejected" if self.rejected else "removed" if self.removed else "documents"
 
 
-def run(shared: Context, ref: str, choice: Choice, characters: int, form: Format) -> None:
+def run(shared: Context, ref: str, choice: Choice, characters: int, form: Format, export: Path | None = None) -> None:
     """`mspt sample REF`."""
     from mspt.core.expression import parse
 
+    place = labelling.check_place(export) if export is not None else None
     target = locate(shared.store, ref)
     rows = open_rows(target, choice.kind)
     where = parse(choice.where, "--where") if choice.where is not None else None
@@ -172,6 +175,9 @@ def run(shared: Context, ref: str, choice: Choice, characters: int, form: Format
         raise unknown_name("column", by, rows.columns, f"--by of {rows.ref}")
     found = select(rows, where, choice.number, choice.seed, by)
     plain = [{name: row[name] for name in wanted} if wanted else row for row in map(plain_row, found.rows)]
+    if place is not None:
+        labelling.write_rows(shared, place, plain, summary(rows, found, where))
+        return
     if form != "text" and not shared.console.json:
         with writing():
             write_lines(plain, form, wanted or rows.columns)

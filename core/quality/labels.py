@@ -1,9 +1,9 @@
-"""A person's labels: JSONL rows of `text` and `label`, high, middle, low or a number in [0, 1]. Other fields are let be."""
+"""A person's labels: rows of `text` and `label`, high, middle, low or a number in [0, 1], in JSONL or CSV (label_files.py). Other fields are let be."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,7 @@ import pyarrow as pa
 from mspt.core.dedup.folding import exact_hashes, fold
 from mspt.core.errors import MsptError
 from mspt.core.quality.calibration import CLASS_VALUES, class_of
-
-_FORM = '{"text": "...", "label": "high"}: high, middle, low or a number from 0 to 1, one a line'
+from mspt.core.quality.label_files import FORM, read_rows
 
 
 @dataclass(frozen=True)
@@ -26,43 +25,55 @@ class Label:
     place: str  # file:line, for messages
 
 
-def read_labels(paths: Sequence[Path]) -> list[Label]:
-    """All labels of the files. MsptError names the line that is no label, empty, there twice or contradicted, and says when there is one class only."""
-    labels = [label for path in paths for label in _of_file(path)]
+@dataclass(frozen=True)
+class Labels:
+    """unlabelled: rows left out because nobody has labelled them yet."""
+
+    labels: list[Label]
+    unlabelled: int
+
+
+def read_labels(paths: Sequence[Path], *, skip_unlabelled: bool = False) -> Labels:
+    """All labels of the files. MsptError names the row that is no label, empty, there twice or contradicted, and says when there is one class only; rows
+    without a label are an error, too, unless they are to be skipped."""
+    rows = [pair for path in paths for pair in read_rows(path)]
+    names = ", ".join(path.name for path in paths)
+    if not rows:
+        raise MsptError(f"{names}: there is no label in it", FORM)
+    empty = [place for place, row in rows if "text" in row and _is_empty(row.get("label"))]
+    if empty and not skip_unlabelled:
+        raise MsptError(f"{len(empty):,} of {len(rows):,} rows have no label, the first is {empty[0]}", "label them, or leave them out with --skip-unlabelled")
+    labels = [_label(row, place) for place, row in rows if "text" not in row or not _is_empty(row.get("label"))]
     if not labels:
-        raise MsptError(f"{', '.join(path.name for path in paths)}: there is no label in it", _FORM)
+        raise MsptError(f"{names}: none of the {len(rows):,} rows has a label yet", "put high, middle, low or a number from 0 to 1 into `label`")
     _check_texts(labels)
     classes = {class_of(label.value) for label in labels}
     if len(classes) < 2:
         raise MsptError(f"all {len(labels):,} labels are {classes.pop()}: one class teaches nothing", "label texts of at least two of high, middle and low")
-    return labels
+    return Labels(labels, len(empty))
 
 
-def _of_file(path: Path) -> list[Label]:
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")  # no other line ends: texts may hold U+2028
-    except UnicodeDecodeError as error:
-        raise MsptError(f"{path.name} is not UTF-8: {error}", _FORM) from None
-    return [_label(line, f"{path.name}:{number}") for number, line in enumerate(lines, 1) if line.strip()]
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
 
 
-def _label(line: str, place: str) -> Label:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise MsptError(f"{place} is no JSON: {error}", _FORM) from None
-    text, value = (row.get("text"), row.get("label")) if isinstance(row, dict) else (None, None)
+def _label(row: Mapping[str, Any], place: str) -> Label:
+    text = row.get("text")
     if not isinstance(text, str):
-        raise MsptError(f"{place} has no `text`", _FORM)
-    return Label(text.encode("utf-8", "replace").decode("utf-8"), _value(value, place), place)  # lone surrogates, which JSON can write, as `?`
+        raise MsptError(f"{place} has no `text`", FORM)
+    return Label(text.encode("utf-8", "replace").decode("utf-8"), _value(row.get("label"), place), place)  # lone surrogates, which JSON can write, as `?`
 
 
 def _value(value: Any, place: str) -> float:
-    if isinstance(value, str) and value.strip().lower() in CLASS_VALUES:
-        return CLASS_VALUES[value.strip().lower()]
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if word in CLASS_VALUES:
+            return CLASS_VALUES[word]
+        with contextlib.suppress(ValueError):
+            value = float(word.replace(",", "."))  # a spreadsheet writes numbers as text, in many countries with a comma
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
         return float(value)
-    raise MsptError(f"{place}: label {value!r} is none", _FORM)
+    raise MsptError(f"{place}: label {value!r} is none", FORM)
 
 
 def _check_texts(labels: Sequence[Label]) -> None:
