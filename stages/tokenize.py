@@ -4,27 +4,32 @@ In: docs and a tokenizer. Every live document becomes one sequence: its tokens a
 
 Out: tokens: `<source>.bin` and `<source>.idx` (uint16 below 65,500 pieces, else int32), documents.parquet (sequence, id, source, num_tokens with eos,
 num_bytes of text), and the tokenizer's files by hard link. Weights and clusters are not in it: pack-mindrecord reads those from docs, so that new
-weights do not tokenise again.
+weights do not tokenise again. The report has tokens by source and language and by length of document; languages are those that docs had when it ran.
+
+The ids are those that the tokenizer gives for each whole text. Alphabetic text is encoded word by word with a memory of words seen, where that is
+exactly the same (core/tokens/words.py).
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mspt.core.config import SampleSettings, setting
+from mspt.core.errors import InputError
 from mspt.core.stage import Job, Read, Stage, Unit, UnitOutput, UnitResult
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    import numpy as np
 
     from mspt.core.shards import Docs
-    from mspt.core.tokens.tokenizer import Tokenizer
 
 DOCUMENTS = "documents.parquet"
+UNIT_BYTES = 32 * 2**20  # of uncompressed text: what one worker holds, and what a kill costs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,27 +38,31 @@ class TokenizeConfig(SampleSettings):
 
 
 @dataclass(frozen=True)
-class ShardTask:
-    """What a worker needs to tokenise one docs shard."""
+class RangeTask:
+    """What a worker needs to tokenise a range of rows of one docs shard (the only one in `docs`)."""
 
     docs: Docs
-    shard: int
+    rows: tuple[int, int]
     tokenizer: Path
     batch: int
 
 
 def run(job: Job[TokenizeConfig]) -> None:
+    from mspt.core.tokens.tally import Tally
+
     docs = job.docs("docs")
     tokenizer = job.artifact("tokenizer")
     for name in tokenizer_files(tokenizer.files):
         job.link(tokenizer.checked(name), name, tokenizer.files[name])
-    tasks = [ShardTask(docs, shard, tokenizer.directory, job.config.batch) for shard in range(docs.num_shards)]
-    units = [Unit(f"{task.shard:05d}", task, docs.bytes(task.shard)) for task in tasks]
-    results = job.map_units(tokenize_shard, units, what="documents")
-    table = write_sources(job, results)
-    job.stats |= report(table)
+    results = job.map_units(tokenize_range, units_of(docs, tokenizer.directory, job.config.batch), what="documents")
+    tally = Tally.total(result.stats for result in results)
+    if not tally.documents:
+        raise InputError(f"{docs.ref} holds no live document", "mspt show on the docs says where they went")
+    rows = join_parts(job, results)
+    job.stats |= tally.report()
+    job.note(f"{tally.tokens:,} tokens in {rows:,} documents, {job.stats['tokens_per_worker_second']:,} tokens/s for each worker")
     job.digest("tokenizer", tokenizer.digest("tokenizer"))
-    job.count(records_in=sum(result.stats["documents"] for result in results), out=table.num_rows)
+    job.count(records_in=tally.documents, out=rows)
 
 
 def tokenizer_files(files: Any) -> list[str]:
@@ -62,94 +71,121 @@ def tokenizer_files(files: Any) -> list[str]:
     return [name for name in TOKENIZER_FILES if name in files]
 
 
+# --- the work of a worker ----------------------------------------------------------------------------------------------
+
+
+def units_of(docs: Docs, tokenizer: Path, batch: int) -> list[Unit]:
+    """Ranges of rows, so that all workers have something to do whatever the number of shards."""
+    units = []
+    for shard in range(docs.num_shards):
+        one, size, count = docs.one(shard), docs.bytes(shard), max(1, docs.num_rows(shard))
+        for number, rows in enumerate(docs.cut(shard, UNIT_BYTES)):
+            task = RangeTask(one, rows, tokenizer, batch)
+            units.append(Unit(f"{shard:05d}-{number:05d}", task, size * (rows[1] - rows[0]) // count))
+    return units
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A tokenizer as a worker uses it: `encode` gives the ids of texts as raw bytes of `dtype`, `end` is eos in the same form."""
+
+    encode: Callable[[Sequence[str]], list[bytes]]
+    dtype: np.dtype[Any]
+    end: bytes
+
+
 @functools.lru_cache(maxsize=1)
-def open_tokenizer(directory: Path) -> Tokenizer:
+def open_encoder(directory: Path) -> Encoder:
     """Once per worker."""
-    from mspt.core.tokens.tokenizer import load
-
-    return load(directory)
-
-
-def tokenize_shard(task: ShardTask, out: UnitOutput) -> dict[str, Any]:
-    """Write `<source>.bin` for each source of a shard, and the lines of the document table in order."""
     import numpy as np
 
-    from mspt.core.shards import write_table
-    from mspt.core.tokens.indexed import append_tokens, token_dtype
+    from mspt.core.tokens.indexed import token_dtype
+    from mspt.core.tokens.tokenizer import load
 
-    tokenizer = open_tokenizer(task.tokenizer)
-    dtype = token_dtype(tokenizer.vocab_size)
-    live = task.docs.read_live(task.shard, ["id", "source", "text"])
-    num_tokens: list[int] = []
-    num_bytes: list[int] = []
-    for start in range(0, live.num_rows, task.batch):
-        part = live.slice(start, task.batch)
-        texts = part.column("text").to_pylist()
-        sequences = [np.append(ids, np.int32(tokenizer.eos_id)) for ids in tokenizer.encode_batch(texts)]
-        sources = part.column("source").to_pylist()
-        for source in dict.fromkeys(sources):
-            append_tokens(out.path(f"{source}.bin"), (s for s, name in zip(sequences, sources, strict=True) if name == source), dtype)
-        num_tokens += map(len, sequences)
-        num_bytes += [len(text.encode("utf-8")) for text in texts]
-        out.advance(task.docs.bytes(task.shard) * part.num_rows / live.num_rows)
-    write_table(out.path(DOCUMENTS), document_table(live.column("id"), live.column("source"), num_tokens, num_bytes))
-    return {"documents": live.num_rows, "dtype": dtype.name}
+    tokenizer = load(directory)
+    dtype = token_dtype(tokenizer.vocab_size).newbyteorder("<")
+    return Encoder(tokenizer.raw_encoder(dtype), dtype, np.array([tokenizer.eos_id], dtype=dtype).tobytes())
 
 
-def document_table(ids: Any, sources: Any, num_tokens: Sequence[int], num_bytes: Sequence[int]) -> pa.Table:
-    import pyarrow as pa
+@functools.lru_cache(maxsize=4)
+def check_shard(root: Path, paths: tuple[str, ...], docs: Docs) -> None:
+    """The bytes of a shard's files against their recorded hashes, once per worker."""
+    from mspt.core.artifact import check_file
 
-    return pa.table({"id": ids, "source": sources, "num_tokens": pa.array(num_tokens, pa.int64()), "num_bytes": pa.array(num_bytes, pa.int64())})
+    for record in docs.files(0):
+        check_file(root / record.path, record, docs.ref)
 
 
-def write_sources(job: Job[TokenizeConfig], results: Sequence[UnitResult]) -> pa.Table:
-    """Join the units' parts into one .bin/.idx per source; returns the document table, by source and sequence."""
+def tokenize_range(task: RangeTask, out: UnitOutput) -> dict[str, Any]:
+    """Write `<source>.bin` and `<source>.parquet` (core/tokens/joining.py) for each source of a range of rows."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    from mspt.core.shards import write_table
-    from mspt.core.tokens.indexed import concatenate, write_index
+    from mspt.core.tokens.joining import PART
+    from mspt.core.tokens.tally import Tally
 
-    whole = pa.concat_tables([pq.read_table(result.path(DOCUMENTS), partitioning=None) for result in results])
-    parts = []
-    for source in sorted(set(whole.column("source").to_pylist())):
-        name = f"{source}.bin"
-        mine = whole.filter(pc.equal(whole.column("source"), source))
-        with job.write(name) as path:
-            concatenate([result.path(name) for result in results if any(file.path == name for file in result.files)], path)
-        with job.write(f"{source}.idx") as path:
-            write_index(path, mine.column("num_tokens").to_numpy(), np.dtype(results[0].stats["dtype"]))
-        parts.append(mine.add_column(0, "sequence", pa.array(np.arange(mine.num_rows), pa.int64())))
-    table = pa.concat_tables(parts) if parts else whole.add_column(0, "sequence", pa.array([], pa.int64()))
-    with job.write(DOCUMENTS) as path:
-        write_table(path, table.combine_chunks())
-    return table
+    started, tally, encoder = time.monotonic(), Tally(), open_encoder(task.tokenizer)
+    check_shard(task.docs.root, tuple(record.path for record in task.docs.files(0)), task.docs)
+    columns = ["id", "source", "text", *(["lang"] if "lang" in task.docs.columns() else [])]
+    live = task.docs.read_live(0, columns, check=False, rows=task.rows)
+    size = task.docs.bytes(0) * (task.rows[1] - task.rows[0]) / max(1, task.docs.num_rows(0))
+    for source in sorted(pc.unique(live.column("source")).to_pylist()):
+        check_name(source)
+        mine = live.filter(pc.equal(live.column("source"), source))
+        num_bytes = pc.binary_length(mine.column("text")).to_numpy().astype(np.int64)
+        num_tokens = write_tokens(out.path(f"{source}.bin"), mine.column("text"), encoder, task.batch)
+        out.advance(size * mine.num_rows / live.num_rows)
+        pq.write_table(pa.table([mine.column("id"), num_tokens, num_bytes], schema=PART), out.path(f"{source}.parquet"), compression="zstd")
+        tally.add(source, mine.column("lang").to_pylist() if "lang" in columns else [None] * mine.num_rows, num_tokens, num_bytes)
+    tally.seconds = time.monotonic() - started
+    return {**tally.plain(), "dtype": encoder.dtype.name}
 
 
-def report(table: pa.Table) -> dict[str, Any]:
-    """Tokens by source, and how many tokens lie in documents of which length (by powers of two)."""
+def write_tokens(path: Path, texts: Any, encoder: Encoder, batch: int) -> Any:
+    """int64 [documents]: tokens of each, its end included."""
     import numpy as np
 
-    grouped = table.group_by("source").aggregate([("num_tokens", "sum"), ("num_bytes", "sum"), ("id", "count")]).sort_by("source").to_pylist()
-    sources = {
-        row["source"]: {
-            "documents": row["id_count"],
-            "tokens": row["num_tokens_sum"],
-            "bytes": row["num_bytes_sum"],
-            "bytes_per_token": round(row["num_bytes_sum"] / row["num_tokens_sum"], 4),
-        }
-        for row in grouped
-    }
-    lengths = table.column("num_tokens").to_numpy()
-    buckets = np.ceil(np.log2(np.maximum(lengths, 1))).astype(np.int64)
-    tokens = np.bincount(buckets, weights=lengths).astype(np.int64) if len(lengths) else np.empty(0, dtype=np.int64)
-    return {
-        "tokens": int(lengths.sum()),
-        "sources": sources,
-        "tokens_by_document_length": {f"<= {2**i}": int(count) for i, count in enumerate(tokens) if count},
-    }
+    lengths: list[int] = []
+    with path.open("wb") as handle:
+        for start in range(0, len(texts), batch):
+            encoded = encoder.encode(texts.slice(start, batch).to_pylist())
+            handle.write(encoder.end.join(encoded) + encoder.end)
+            lengths += map(len, encoded)
+    return np.array(lengths, dtype=np.int64) // encoder.dtype.itemsize + 1
+
+
+def check_name(source: str) -> None:
+    """A source is the name of files."""
+    if not source or "/" in source or source.startswith("."):
+        raise InputError(
+            f"{source!r} cannot be the name of a source: its tokens are files of that name", "name the source otherwise: mspt clean --source NAME=PATH"
+        )
+
+
+# --- joining -----------------------------------------------------------------------------------------------------------
+
+
+def join_parts(job: Job[TokenizeConfig], results: Sequence[UnitResult]) -> int:
+    """One .bin/.idx for each source and the table of documents out of the units' parts; returns the number of documents."""
+    import numpy as np
+
+    from mspt.core.tokens import joining
+    from mspt.core.tokens.indexed import concatenate, write_index_parts
+
+    dtype = np.dtype(results[0].stats["dtype"])
+    tables: list[tuple[str, list[Path]]] = []
+    for source in sorted({source for result in results for source, *_ in result.stats["groups"]}):
+        mine = [result for result in results if any(source == group[0] for group in result.stats["groups"])]
+        paths = [result.path(f"{source}.parquet") for result in mine]
+        with job.write(f"{source}.bin") as path:
+            concatenate([result.path(f"{source}.bin") for result in mine], path)
+        with job.write(f"{source}.idx") as path:
+            write_index_parts(path, functools.partial(joining.part_lengths, paths), joining.num_rows(paths), dtype)
+        tables.append((source, paths))
+    with job.write(DOCUMENTS) as path:
+        return joining.write_documents(path, tables)
 
 
 STAGE = Stage(
@@ -157,6 +193,7 @@ STAGE = Stage(
     config=TokenizeConfig,
     run=run,
     writes="tokens",
+    revision=2,
     libraries=("sentencepiece", "tokenizers", "pyarrow"),
     reads={"docs": Read("docs", producer="score", digest="text"), "tokenizer": Read("tokenizer", producer="train-tokenizer")},
     next="pack-mindrecord",

@@ -27,7 +27,8 @@ import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, processors
 
 from mspt.core.errors import CheckFailed, InputError, MsptError
-from mspt.core.tokens.tokenizer import SPACE, HuggingFaceTokenizer, SentencePieceTokenizer, load, read_config
+from mspt.core.tokens.tokenizer import HuggingFaceTokenizer, SentencePieceTokenizer, load, read_config
+from mspt.core.tokens.words import SPACE
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 FAST_CLASS = "PreTrainedTokenizerFast"

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ DTYPE_CODES = {
 MAX_UINT16_VOCAB = 65500
 _HEADER = struct.Struct("<9sQBQQ")
 _COPY_BYTES = 16 * 2**20
+_INDEX_STEP = 1 << 20
 
 Tokens = npt.NDArray[Any]
 
@@ -57,15 +58,28 @@ def token_dtype(vocab_size: int) -> np.dtype[Any]:
 def write_index(path: Path, lengths: npt.ArrayLike, dtype: np.dtype[Any]) -> None:
     """Write the .idx of a .bin that holds sequences of `lengths` tokens, one per document."""
     sizes = np.asarray(lengths, dtype=np.int64)
-    if len(sizes) and int(sizes.max()) > np.iinfo(np.int32).max:
-        raise InputError(f"{path.stem}: a document of {int(sizes.max()):,} tokens; the format ends at 2^31 - 1", "split it before")
+    write_index_parts(path, lambda: iter((sizes,)), len(sizes), dtype)
+
+
+def write_index_parts(path: Path, parts: Callable[[], Iterable[npt.NDArray[np.int64]]], num_sequences: int, dtype: np.dtype[Any]) -> None:
+    """`write_index` for more documents than memory should hold: `parts()` gives their lengths piece by piece, and is asked twice.
+
+    Raises:
+        InputError: a document is longer than the format allows.
+    """
     code = next(code for code, known in DTYPE_CODES.items() if np.dtype(known) == dtype)
-    pointers = (np.cumsum(sizes) - sizes) * dtype.itemsize
     with path.open("wb") as handle:
-        handle.write(_HEADER.pack(MAGIC, VERSION, code, len(sizes), len(sizes) + 1))
-        handle.write(sizes.astype("<i4").tobytes())
-        handle.write(pointers.astype("<i8").tobytes())
-        handle.write(np.arange(len(sizes) + 1, dtype="<i8").tobytes())
+        handle.write(_HEADER.pack(MAGIC, VERSION, code, num_sequences, num_sequences + 1))
+        for sizes in parts():
+            if len(sizes) and int(sizes.max()) > np.iinfo(np.int32).max:
+                raise InputError(f"{path.stem}: a document of {int(sizes.max()):,} tokens; the format ends at 2^31 - 1", "split it before")
+            handle.write(sizes.astype("<i4").tobytes())
+        start = 0
+        for sizes in parts():
+            handle.write(((start + np.cumsum(sizes) - sizes) * dtype.itemsize).astype("<i8").tobytes())
+            start += int(sizes.sum())
+        for first in range(0, num_sequences + 1, _INDEX_STEP):
+            handle.write(np.arange(first, min(first + _INDEX_STEP, num_sequences + 1), dtype="<i8").tobytes())
 
 
 def append_tokens(path: Path, sequences: Iterable[Tokens], dtype: np.dtype[Any]) -> list[int]:
@@ -91,7 +105,7 @@ def concatenate(parts: Sequence[Path], target: Path) -> None:
 
 
 class IndexedTokens:
-    """A .bin/.idx pair, memory-mapped. `tokens[i]` is sequence i; `lengths` int32 [N]; `starts` int64 [N] in tokens.
+    """A .bin/.idx pair, memory-mapped. `tokens[i]` is sequence i; `lengths` int32 [N]; `pointers` int64 [N] in bytes. Nothing is read before it is asked for.
 
     Raises:
         InputError: not this format, or the two files do not fit together.
@@ -99,13 +113,12 @@ class IndexedTokens:
 
     def __init__(self, bin_path: Path, idx_path: Path) -> None:
         self.bin_path = bin_path
-        raw = idx_path.read_bytes()
+        raw: Tokens = np.memmap(idx_path, np.uint8, mode="r").view(np.ndarray) if idx_path.stat().st_size else np.empty(0, np.uint8)
         self.dtype, num_sequences, num_documents = _parse_header(raw, idx_path)
         at = _HEADER.size
         self.lengths = np.frombuffer(raw, "<i4", num_sequences, at)
-        pointers = np.frombuffer(raw, "<i8", num_sequences, at + 4 * num_sequences)
+        self.pointers = np.frombuffer(raw, "<i8", num_sequences, at + 4 * num_sequences)
         self.documents = np.frombuffer(raw, "<i8", num_documents, at + 12 * num_sequences)
-        self.starts = pointers // self.dtype.itemsize
         self._check(bin_path.stat().st_size)
         # A plain view of the map: slicing np.memmap itself costs ten times as much.
         self.flat: Tokens = np.memmap(bin_path, self.dtype, mode="r").view(np.ndarray) if bin_path.stat().st_size else np.empty(0, self.dtype)
@@ -114,7 +127,7 @@ class IndexedTokens:
         return len(self.lengths)
 
     def __getitem__(self, sequence: int) -> Tokens:
-        start = int(self.starts[sequence])
+        start = int(self.pointers[sequence]) // self.dtype.itemsize
         return self.flat[start : start + int(self.lengths[sequence])]
 
     def _check(self, num_bytes: int) -> None:
@@ -126,12 +139,12 @@ class IndexedTokens:
             )
 
 
-def _parse_header(raw: bytes, path: Path) -> tuple[np.dtype[Any], int, int]:
+def _parse_header(raw: Tokens, path: Path) -> tuple[np.dtype[Any], int, int]:
     """(dtype, number of sequences, length of the document index) after all checks on the .idx itself."""
     hint = "give an .idx that Megatron-LM or mspt wrote"
-    if len(raw) < _HEADER.size or not raw.startswith(MAGIC):
+    if len(raw) < _HEADER.size or raw[: len(MAGIC)].tobytes() != MAGIC:
         raise InputError(f"{path.name} is not an indexed dataset (no MMIDIDX header)", hint)
-    _, version, code, num_sequences, num_documents = _HEADER.unpack_from(raw)
+    _, version, code, num_sequences, num_documents = _HEADER.unpack(raw[: _HEADER.size].tobytes())
     if version != VERSION or code not in DTYPE_CODES:
         raise InputError(f"{path.name}: version {version}, dtype code {code}: unknown", hint)
     expected = _HEADER.size + 12 * num_sequences + 8 * num_documents

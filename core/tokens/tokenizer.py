@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,7 @@ import sentencepiece
 import tokenizers
 
 from mspt.core.errors import InputError, MsptError
-
-SPACE = "\u2581"  # what SentencePiece writes for a blank
+from mspt.core.tokens.words import SPACE, WordEncoder
 
 # The files that make a tokenizer: what tokens, mindrecord and model artifacts carry along. Absent ones are skipped.
 TOKENIZER_FILES = ("tokenizer.model", "tokenizer.json", "tokenizer_config.json", "vocab.txt")
@@ -84,11 +83,16 @@ class Tokenizer(ABC):
     def encode(self, text: str) -> Ids:
         return self.encode_batch([text])[0]
 
+    def raw_encoder(self, dtype: np.dtype[Any]) -> Callable[[Sequence[str]], list[bytes]]:
+        """A function from texts to the same ids as little-endian bytes of `dtype`: the form in which a corpus is written."""
+        return lambda texts: [ids.astype(dtype).tobytes() for ids in self.encode_batch(texts)]
+
 
 class SentencePieceTokenizer(Tokenizer):
     """`tokenizer.model` through the sentencepiece library."""
 
     def __init__(self, model: bytes, add_bos: bool) -> None:
+        self.proto = model
         self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         super().__init__(
             [self.processor.id_to_piece(i) for i in range(self.processor.get_piece_size())],
@@ -103,6 +107,9 @@ class SentencePieceTokenizer(Tokenizer):
 
     def decode(self, ids: Sequence[int] | Ids) -> str:
         return str(self.processor.decode([int(i) for i in ids]))
+
+    def raw_encoder(self, dtype: np.dtype[Any]) -> Callable[[Sequence[str]], list[bytes]]:
+        return WordEncoder(self.proto, dtype).encode
 
 
 class HuggingFaceTokenizer(Tokenizer):

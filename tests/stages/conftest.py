@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pydoc_data.topics
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +43,20 @@ def make_corpus() -> list[dict[str, Any]]:
     return rows
 
 
-@dataclass(frozen=True)
+@dataclass
 class Chain:
-    """Artifacts of one corpus; `rows` are its live documents."""
+    """Artifacts of one corpus; `rows` are its live documents. The rows of training are packed when they are first asked for."""
 
     workspace: Workspace
     rows: list[dict[str, Any]]
     docs: Artifact
     tokenizer: Artifact
     tokens: Artifact
-    mindrecord: Artifact
+    workers: int = 1
+
+    @cached_property
+    def mindrecord(self) -> Artifact:
+        return self.workspace.run("pack-mindrecord", {"workers": self.workers, **PACK}, references={"docs": "feed"})
 
 
 TOKENIZER = {"vocab_size": 700}
@@ -64,8 +69,7 @@ def build_chain(folder: Path, workers: int = 1) -> Chain:
     docs = workspace.run(FEED, {"shard_rows": 60}, files={"documents": [lines]})
     tokenizer = workspace.run("train-tokenizer", TOKENIZER, references={"docs": "feed"})
     tokens = workspace.run("tokenize", {"workers": workers}, references={"docs": "feed"})
-    rows = workspace.run("pack-mindrecord", {"workers": workers, **PACK}, references={"docs": "feed"})
-    return Chain(workspace, [row for row in make_corpus() if row.get("keep", True)], docs, tokenizer, tokens, rows)
+    return Chain(workspace, [row for row in make_corpus() if row.get("keep", True)], docs, tokenizer, tokens, workers)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +16,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import sentencepiece
+from conftest import Workspace
 
-from mspt.core.errors import CheckFailed
+from mspt.core.errors import CheckFailed, InputError
 from mspt.core.tokens.indexed import IndexedTokens
+from support.feed import FEED, document, write_lines
+from support.inline import work_inline
 
 INPUTS = {"docs": "feed", "tokenizer": "train-tokenizer"}
 
@@ -50,7 +59,20 @@ def test_it_carries_the_tokenizer_and_reports(chain: Any) -> None:
         assert chain.tokens.path(name).samefile(chain.tokenizer.path(name))
     assert chain.tokens.digests["tokenizer"] == chain.tokenizer.digests["tokenizer"]
     stats = chain.tokens.stats
-    assert stats["tokens"] == sum(s["tokens"] for s in stats["sources"].values()) == sum(stats["tokens_by_document_length"].values())
+    table = pq.read_table(chain.tokens.path("documents.parquet")).to_pylist()
+    assert stats["tokens"] == sum(row["num_tokens"] for row in table)
+    for kind in ("sources", "languages", "tokens_by_document_length"):
+        assert sum(s["tokens"] for s in stats[kind].values()) == stats["tokens"]
+        assert sum(s["documents"] for s in stats[kind].values()) == len(table)
+    of = {row["id"]: row for row in chain.rows}
+    chinese = [row["num_tokens"] for row in table if of[row["id"]]["lang"] == "zh-Hans"]
+    assert (stats["languages"]["zh-Hans"]["documents"], stats["languages"]["zh-Hans"]["tokens"]) == (len(chinese), sum(chinese))
+    middle = [row["num_tokens"] for row in table if 128 < row["num_tokens"] <= 256]
+    assert stats["tokens_by_document_length"]["129 to 256"] == {
+        "documents": len(middle), "tokens": sum(middle), "token_share": round(sum(middle) / stats["tokens"], 4),
+    }  # fmt: skip
+    assert stats["longest_document_tokens"] == max(row["num_tokens"] for row in table)
+    assert stats["tokens_per_worker_second"] > 0
     assert sum(s["bytes"] for s in stats["sources"].values()) == sum(len(row["text"].encode()) for row in chain.rows)
     assert chain.tokens.manifest["counts"]["in"] == len(chain.rows)
 
@@ -96,3 +118,81 @@ def test_a_corrupt_tokenizer_is_named(chain: Any, tmp_path: Path) -> None:
     path.write_bytes(raw)
     with pytest.raises(CheckFailed, match=r"hurt@v1: tokenizer\.model is corrupt"):
         chain.workspace.run("tokenize", {}, references={"docs": "feed", "tokenizer": "hurt"}, name="never")
+
+
+@pytest.mark.parametrize("phase", ["indexed.concatenate", "joining.write_documents"])
+def test_a_run_that_ends_while_joining_is_resumed(chain: Any, monkeypatch: pytest.MonkeyPatch, phase: str) -> None:
+    name = f"ended-{phase}"
+    with monkeypatch.context() as patch:
+        patch.setattr(f"mspt.core.tokens.{phase}", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            chain.workspace.run("tokenize", {"workers": 1}, references=INPUTS, name=name)
+    work_inline(monkeypatch)
+    monkeypatch.setattr("mspt.stages.tokenize.tokenize_range", interrupted)  # no unit is done again
+    assert digests(chain.workspace.run("tokenize", {"workers": 1}, references=INPUTS, name=name)) == digests(chain.tokens)
+    assert any("resuming" in note for note in chain.workspace.notes.notes)
+
+
+def interrupted(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.soak
+def test_kills_at_many_moments_change_nothing(chain: Any) -> None:
+    docs = chain.workspace.run(FEED, {"shard_rows": 7}, files={"documents": [chain.workspace.path.parent / "documents.jsonl"]}, name="many")
+    whole = chain.workspace.run("tokenize", {"workers": 2}, references={"docs": docs.ref, "tokenizer": "train-tokenizer"}, name="undisturbed")
+    command = [sys.executable, "-m", "mspt.cli", "--workspace", str(chain.workspace.path), "tokenize", "--docs", docs.ref, "--name", "killed", "--workers", "2"]
+    partial, kills = chain.workspace.path / "killed" / "v1.partial", 0
+    for done in range(0, 30, 3):
+        process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        while process.poll() is None and len(list(partial.glob("units/*.json"))) < done:
+            time.sleep(0.002)
+        time.sleep(random.Random(done).uniform(0, 0.05))
+        if process.poll() is not None:
+            break
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        kills += 1
+    assert kills > 3
+    again = chain.workspace.run("tokenize", {"workers": 1}, references={"docs": docs.ref, "tokenizer": "train-tokenizer"}, name="killed")
+    assert digests(again) == digests(whole)
+    assert {name: sha for name, sha in digests(again).items() if name.endswith((".bin", ".idx"))} == {
+        name: sha for name, sha in digests(chain.tokens).items() if name.endswith((".bin", ".idx"))
+    }
+
+
+def feed(workspace: Workspace, folder: Path, rows: list[dict[str, Any]], **settings: Any) -> None:
+    workspace.run(FEED, settings, files={"documents": [write_lines(folder / "documents.jsonl", rows)]})
+
+
+def test_documents_without_text_and_sources_that_come_and_go(workspace: Workspace, tmp_path: Path) -> None:
+    rows = [document(f"a{i}", f"some words in line {i}, and others. " * 9, "web") for i in range(9)]
+    rows += [document("empty", "", "web"), document("one", "x", "other", "zxx"), *(document(f"b{i}", "words " * i, "web") for i in range(9))]
+    feed(workspace, tmp_path, rows, shard_rows=6)
+    workspace.run("train-tokenizer", {"vocab_size": 300}, references={"docs": "feed"})
+    tokens = workspace.run("tokenize", {}, references={"docs": "feed"})
+    table = pq.read_table(tokens.path("documents.parquet")).to_pylist()
+    assert [row["id"] for row in table] == ["one", *(row["id"] for row in rows if row["source"] == "web")]
+    assert [row["sequence"] for row in table] == [0, *range(19)]
+    empty = next(row for row in table if row["id"] == "empty")
+    assert (empty["num_tokens"], empty["num_bytes"]) == (1, 0)
+    assert open_source(tokens, "web")[empty["sequence"]].tolist() == [2]
+    assert tokens.stats["documents_without_text"] == 2  # "words " * 0 is empty too
+    assert tokens.stats["sources"]["other"]["documents"] == 1
+    assert tokens.stats["languages"]["zxx"]["tokens"] == len(open_source(tokens, "other")[0])
+
+
+def test_nothing_alive_is_an_error(workspace: Workspace, tmp_path: Path) -> None:
+    feed(workspace, tmp_path, [document(f"a{i}", "some words in a line " * 20) for i in range(9)])
+    workspace.run("train-tokenizer", {"vocab_size": 290}, references={"docs": "feed"})
+    feed(workspace, tmp_path, [document(f"a{i}", "some words", keep=False) for i in range(9)])
+    with pytest.raises(InputError, match="feed@v2 holds no live document"):
+        workspace.run("tokenize", {}, references={"docs": "feed@v2"})
+
+
+def test_a_source_that_is_no_file_name_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+    feed(workspace, tmp_path, [document(f"a{i}", "some words in a line " * 20, "../up") for i in range(9)])
+    workspace.run("train-tokenizer", {"vocab_size": 290}, references={"docs": "feed"})
+    with pytest.raises(InputError, match=r"'../up' cannot be the name of a source"):
+        workspace.run("tokenize", {}, references={"docs": "feed"})
+    assert not (tmp_path / "work/tokenize/up.bin").exists()

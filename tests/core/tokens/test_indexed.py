@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mspt.core.errors import InputError
-from mspt.core.tokens.indexed import IndexedTokens, append_tokens, concatenate, token_dtype, write_index
+from mspt.core.tokens.indexed import IndexedTokens, append_tokens, concatenate, token_dtype, write_index, write_index_parts
 
 SEQUENCES = [[5, 6, 2], [2], [], [65499, 0, 7, 2]]
 
@@ -57,6 +57,30 @@ def test_offsets_are_64_bit(tmp_path: Path) -> None:
     assert struct.unpack_from("<3q", raw, 34 + 12) == (0, 4 * (2**31 - 1), 8 * (2**31 - 1))
     with pytest.raises(InputError, match="2,147,483,648 tokens"):
         write_index(tmp_path / "big.idx", [2**31], np.dtype(np.int32))
+
+
+def test_sequences_beyond_two_to_the_31_are_read(tmp_path: Path) -> None:
+    """A .bin of 10 GiB with holes: what lies behind the 2^31st token, and behind the 2^32nd byte, is what was put there."""
+    lengths = [2**31 - 1, 3, 2**29, 4]
+    data = tmp_path / "big.bin"
+    with data.open("wb") as handle:
+        for first, tokens in ((2**31 - 1, [7, 8, 9]), (sum(lengths[:3]), [1, 2, 3, 4])):
+            handle.seek(4 * first)
+            handle.write(struct.pack(f"<{len(tokens)}i", *tokens))
+    write_index(tmp_path / "big.idx", lengths, np.dtype(np.int32))
+    tokens = IndexedTokens(data, tmp_path / "big.idx")
+    assert (tokens[1].tolist(), tokens[3].tolist()) == ([7, 8, 9], [1, 2, 3, 4])
+    assert len(tokens[2]) == 2**29
+    assert data.stat().st_blocks * 512 < 2**20
+
+
+def test_an_index_written_in_pieces_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mspt.core.tokens.indexed._INDEX_STEP", 3)
+    lengths = np.arange(1, 12) * 10**8
+    write_index(tmp_path / "whole.idx", lengths, np.dtype(np.uint16))
+    pieces = [lengths[:4], lengths[4:4], lengths[4:]]
+    write_index_parts(tmp_path / "pieces.idx", lambda: iter(pieces), len(lengths), np.dtype(np.uint16))
+    assert (tmp_path / "pieces.idx").read_bytes() == (tmp_path / "whole.idx").read_bytes() == reference_index(lengths.tolist(), 8, 2)
 
 
 def test_two_bytes_below_65500_pieces() -> None:
