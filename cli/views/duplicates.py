@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MAX_MEMBERS = 10  # removed documents of a cluster that are shown; -v and --json give all
 MIN_PREFIX = 6  # characters of an id that name it
+SHOWN_ID = 10  # characters of an id in tables: enough for --cluster among millions
 OWN = ("documents", "characters", "levels", "sources", "cluster_sizes", "largest_clusters", "decontamination", "remarks")
 
 
@@ -30,13 +31,25 @@ def report(stats: Mapping[str, Any]) -> tuple[list[RenderableType], dict[str, An
 
 
 def _removed(stats: Mapping[str, Any]) -> list[RenderableType]:
-    columns = ["source", "level", "documents", "share of documents", "characters", "share of characters"]
-    lines = [{"source": "all", "level": level, **row} for level, row in stats["levels"].items()]
-    lines += sorted(stats["sources"], key=lambda row: (row["source"], -row["characters"], row["level"]))
-    names = ("documents", "document_share", "characters", "character_share")
-    rows = [[redacted(row["source"]), row["level"], *(_figure(row, name) for name in names)] for row in lines]
+    """What each level took of all, and of each source; where several took from it, their sum first."""
+    columns = ["source", "removed by", "documents", "share", "characters", "share "]
+    levels = [{"level": level, **row} for level, row in stats["levels"].items() if row["documents"] or row["characters"]]
+    place = {level: number for number, level in enumerate(stats["levels"])}
+    of_sources: dict[str, list[Mapping[str, Any]]] = {}
+    for row in sorted(stats["sources"], key=lambda row: place.get(row["level"], len(place))):
+        of_sources.setdefault(row["source"], []).append(row)
+    rows = _block("all sources" if len(of_sources) > 1 else next(iter(of_sources), "all"), levels)
+    for source in sorted(of_sources) if len(of_sources) > 1 else []:
+        rows += _block(redacted(source), of_sources[source])
     title = f"removed of {count(stats['documents'], 'document')}, {stats['characters']:,} characters"
-    return [heading(title), table(columns, rows, right=columns[2:])]
+    return [heading(title), table(columns, rows, right=columns[2:])] if rows else [heading(title), text("nothing")]
+
+
+def _block(name: str, levels: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    names = ("documents", "document_share", "characters", "character_share")
+    total = {key: sum(row[key] for row in levels) for key in names}
+    lines = [{"level": "all levels", **total}, *levels] if len(levels) > 1 else levels
+    return [["" if number else name, row["level"], *(_figure(row, key) for key in names)] for number, row in enumerate(lines)]
 
 
 def _figure(row: Mapping[str, Any], name: str) -> str:
@@ -51,11 +64,17 @@ def _clusters(stats: Mapping[str, Any]) -> list[RenderableType]:
     histogram = [[size, f"{number:,}", bar(number / widest, 30)] for size, number in sizes.items()]
     blocks: list[RenderableType] = [heading("clusters by size (with the survivor)"), table(["documents", "clusters", ""], histogram, right=["clusters"])]
     largest = [
-        [f"{cluster['documents']:,}", cluster["cluster"], redacted(cluster["source"]), " ".join(redacted(cluster["excerpt"]).split())]
+        [f"{cluster['documents']:,}", cluster["cluster"][:SHOWN_ID], redacted(cluster["source"]), _beginning(cluster["excerpt"])]
         for cluster in stats["largest_clusters"]
     ]
     columns = ["documents", "cluster", "source", "survivor begins"]
-    return [*blocks, heading("largest clusters"), table(columns, largest, right=columns[:1], clip=columns[3:])]
+    example = text(f"--cluster {largest[0][1]} shows what differs", "dim")
+    return [*blocks, heading("largest clusters"), table(columns, largest, right=columns[:1], clip=columns[3:]), example]
+
+
+def _beginning(excerpt: str) -> str:
+    shown = " ".join(redacted(excerpt).split())
+    return shown or "(blank)"
 
 
 def _test_sets(files: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
@@ -69,7 +88,7 @@ def _test_sets(files: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
         for short in file.get("short", [])[:3]:
             blocks.append(text(f"not looked for, too short: {file['file']}#{short['item']}: {' '.join(redacted(short['text']).split())}", "dim"))
     examples = [
-        [f"{file['file']}#{example['item']}", example["document"], f"{example['units']:,}", " ".join(redacted(example["text"]).split())]
+        [f"{file['file']}#{example['item']}", example["document"][:SHOWN_ID], f"{example['units']:,}", _beginning(example["text"])]
         for file in files
         for example in file["examples"][:3]
     ]
@@ -91,7 +110,7 @@ def show_cluster(shared: Context, artifact: Artifact, wanted: str) -> None:
     everything = shared.console.level > 0 or shared.console.json
     blocks: list[RenderableType] = [
         text(f"{survivor}: {count(len(removed) + 1, 'document')}", "bold"),
-        text(f"kept  {kept['source']}  {kept['ref']}  {len(kept['text'] or ''):,} characters  in {kept['artifact']}"),
+        text(f"kept  {kept['source']}  {kept['ref']}  {count(len(kept['text'] or ''), 'character')}  in {kept['artifact']}{_since(kept)}"),
     ]
     plain = []
     for member in removed if everything else removed[:MAX_MEMBERS]:
@@ -107,6 +126,11 @@ def show_cluster(shared: Context, artifact: Artifact, wanted: str) -> None:
         blocks.append(text(f"\n{len(removed) - len(plain)} more: -v", "dim"))
     value = {"ref": artifact.ref, "cluster": survivor, "survivor": {**kept, "text": ours}, "removed": plain}
     present(shared.console, value, *blocks)
+
+
+def _since(kept: Mapping[str, Any]) -> str:
+    cut = kept.get("cut_since", 0)
+    return f"  ({cut:,} of them were cut by later levels)" if cut else ""
 
 
 def _plain(member: Mapping[str, Any], theirs: str, pieces: Sequence[Piece]) -> dict[str, Any]:
@@ -145,7 +169,26 @@ def _survivor(artifact: Artifact, store: Store, survivor: str) -> dict[str, Any]
         place = artifact if record is None else store.resolve(record.ref)
         found = find_documents(place, [survivor], columns)
         if found:
-            return {**found[survivor], "artifact": place.ref}
+            return {**found[survivor], "artifact": place.ref, **_as_compared(place, survivor, found[survivor]["text"])}
         if record is not None and (older := _survivor(place, store, survivor)) is not None:
             return older
     return None
+
+
+def _as_compared(artifact: Artifact, survivor: str, now: str | None) -> dict[str, Any]:
+    """Where an artifact cut parts out of a survivor: the text that was compared, and how much of it was cut since."""
+    from mspt.stages.dedup.against import texts_before
+
+    if not artifact.manifest["counts"]["removed"]:
+        return {}
+    try:
+        docs = texts_before(artifact)
+    except MsptError:
+        return {}
+    for shard in range(docs.num_shards):
+        ids = docs.read(shard, ["id"], check=False).column("id")
+        place = ids.index(survivor).as_py()
+        if place >= 0:
+            text_then = docs.read(shard, ["text"], check=False).column("text")[place].as_py() or ""
+            return {"text": text_then, "cut_since": len(text_then) - len(now or "")}
+    return {}

@@ -110,8 +110,8 @@ def web_remarks(tallies: Mapping[str, Mapping[str, Any]]) -> list[str]:
         share = counts["rejected"] / max(1, counts["in"])
         if counts["in"] >= MIN_JUDGED and 2 * counts["web"] > counts["in"] and not low <= share <= high:
             advice = "was it crawled twice, or is --threshold too low?" if share > high else "was it deduplicated before?"
-            usual = f"10-20 % of web pages are usual, {low:.0%}-{high:.0%} likely"
-            remarks.append(f"{source}: {share:.1%} of {counts['in']:,} documents removed; {usual}: {advice}")
+            usual = f"10-20 % of web pages are usual, {100 * low:.0f}-{100 * high:.0f} % plausible"
+            remarks.append(f"{source}: {100 * share:.1f} % of {counts['in']:,} documents removed; {usual}: {advice}")
     return remarks
 
 

@@ -3,8 +3,10 @@
 | file                                   | an item is                                                    |
 |----------------------------------------|---------------------------------------------------------------|
 | JSON lines                             | the object of a line                                          |
-| JSON: an array, or an object with one  | each value of the array (of the object's: ARRAYS)             |
-| CSV, TSV (by the name's ending)        | a row below the header                                        |
+| JSON: an array, or an object with one  | each value of the array (of the object's: all of ARRAYS, as   |
+| or more                                | {"train": [...], "test": [...]})                              |
+| CSV, TSV (by the name's ending)        | a row below the header (a first row with a longer cell than   |
+|                                        | LONGEST_NAME is an item too)                                  |
 | anything else                          | a line that is not blank                                      |
 
 Each may lie in gzip. The texts of an object are its strings at any depth; the strings of a list (answer choices) are one text. With `fields` only strings
@@ -30,7 +32,10 @@ from mspt.core.text.decoding.decode import decode
 GZIP = b"\x1f\x8b"
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 FORMATS = "--decontaminate takes JSONL, JSON, CSV, TSV or text with an item a line, plain or in gzip"
-ARRAYS = ("data", "examples", "questions", "items", "rows")
+MAX_NO_TEXT = 0.005  # of the characters of a file: more are not a text with some bad places, but no text
+LONGEST_NAME = 60  # characters of a column's name
+_NO_TEXT = [chr(code) for code in range(32) if chr(code) not in "\t\n\r\f\v\x1b"] + ["\ufffd"]
+ARRAYS = ("data", "examples", "questions", "items", "rows", "samples", "train", "validation", "dev", "test")
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ def read_items(path: Path, fields: Sequence[str] = ()) -> list[TaskItem]:
         data = gzip.decompress(data) if data.startswith(GZIP) else data
     except (OSError, EOFError) as error:
         raise InputError(f"{path}: not readable as a task file: {error}", FORMATS) from None
-    records = list(_records(path, decode(data).text))
+    records = list(_records(path, _text(path, data)))
     items = [TaskItem(number, tuple(_texts(record, fields))) for number, record in enumerate(records)]
     if not any(item.texts for item in items):
         wanted = f" in the fields {', '.join(fields)}" if fields else ""
@@ -61,29 +66,88 @@ def _records(path: Path, text: str) -> Iterator[Any]:
     name = path.name.lower().removesuffix(".gz")
     delimiter = DELIMITERS.get(name[name.rfind(".") :] if "." in name else "")
     if delimiter is not None:
-        yield from csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+        yield from _table(path, text, delimiter)
     elif text.lstrip()[:1] in ("{", "["):
         yield from _json_records(path, text)
     else:
         yield from ({"": line} for line in text.splitlines() if line.strip())
 
 
-def _json_records(path: Path, text: str) -> list[Any]:
+def _table(path: Path, text: str, delimiter: str) -> Iterator[dict[str, Any]]:
+    """Rows by column name; where the first row is no header (LONGEST_NAME), all of them by column number."""
+    csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
-        return [orjson.loads(line) for line in text.split("\n") if line.strip()] if "\n" in text.strip() else _array(orjson.loads(text))
-    except orjson.JSONDecodeError:
+        first = next(rows, [])
+        is_header = max(map(len, first), default=0) <= LONGEST_NAME
+        names = [name if first.index(name) == i else f"{name} {i}" for i, name in enumerate(first)]  # of equal names none is lost
+        if not is_header:
+            yield dict(_named(first))
+        for row in rows:
+            if row:
+                yield dict(_named(row, names if is_header else ()))
+    except csv.Error as error:
+        raise InputError(f"{path}: line {rows.line_num}: {error}", FORMATS) from None
+
+
+def _named(row: Sequence[str], names: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+    """The cells with the names of their columns, or their numbers where there are more cells than names."""
+    return ((names[i] if i < len(names) else str(i), cell) for i, cell in enumerate(row))
+
+
+def _text(path: Path, data: bytes) -> str:
+    text = decode(data).text
+    if sum(map(text.count, _NO_TEXT)) > MAX_NO_TEXT * len(text):
+        raise InputError(f"{path}: not text (control characters, or bytes that no encoding explains)", FORMATS)
+    return text
+
+
+def _json_records(path: Path, text: str) -> list[Any]:
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    try:
+        if len(lines) == 1:
+            return _array(_loads(text))
+        return [_loads(line) for _, line in lines]
+    except ValueError:
         pass  # one value over several lines
     try:
-        return _array(json.loads(text))
+        return _array(_loads(text))
     except ValueError as error:
-        raise InputError(f"{path}: begins like JSON and is neither JSON nor JSON lines: {error}", "one object a line, or one array of objects") from None
+        said = _first_bad_line(lines) or str(error)
+        raise InputError(f"{path}: begins like JSON and is neither JSON nor JSON lines: {said}", "one object a line, or one array of objects") from None
+
+
+def _loads(text: str) -> Any:
+    """A JSON value. ValueError where it is none, or nested too deeply; NaN and lone surrogates, which Python writes, are read."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _first_bad_line(lines: Sequence[tuple[int, str]]) -> str:
+    """Of JSON lines (whose first line is a value): which line is none, and why."""
+    for place, (number, line) in enumerate(lines):
+        try:
+            _loads(line)
+        except ValueError as error:
+            return f"line {number}: {error}" if place else ""
+    return ""
 
 
 def _array(value: Any) -> list[Any]:
     if isinstance(value, list):
         return value
-    named = value if isinstance(value, dict) else {}
-    return next((inner for name in ARRAYS if isinstance(inner := named.get(name), list)), [value])
+    found: list[Any] = []
+    for name in ARRAYS if isinstance(value, dict) else ():
+        inner = value.get(name)
+        for array in inner.values() if isinstance(inner, dict) else (inner,):  # {"samples": {"gsm8k": [...]}}
+            found += array if isinstance(array, list) else []
+    return found or [value]
 
 
 def _texts(value: Any, fields: Sequence[str]) -> Iterator[str]:
@@ -101,7 +165,7 @@ def _texts(value: Any, fields: Sequence[str]) -> Iterator[str]:
 def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         if value.strip():
-            yield value
+            yield value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # lone surrogates are no characters
     elif isinstance(value, dict):
         for inner in value.values():
             yield from _strings(inner)

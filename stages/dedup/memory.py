@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Measured by bench/dedup_memory.py: resident memory of the process with its libraries; of each document while all are put in order; of each byte of the
 # largest shard (samples and lines of all its documents while they are sorted; a shard that loses parts of texts is written whole).
-BASE_BYTES = 320 * 2**20
+BASE_BYTES = 384 * 2**20
 DOCUMENT_BYTES = 160
 SHARD_FACTOR = 2
 

@@ -162,7 +162,49 @@ def test_fields_at_any_depth(tmp_path):
     assert read(path, "question", "answers") == [("q", "a")]
 
 
+def test_what_tools_write_is_read(tmp_path):
+    """Sample logs and results of lm-eval, splits in one object, NaN and lone surrogates as Python's json writes them."""
+    sample = {"doc_id": 0, "doc": {"question": "q", "answer": "a"}, "arguments": [["Q: q", " a"]], "resps": [[["no"]]]}
+    assert read(tasks(tmp_path, sample), "question", "answer") == [("q", "a")]
+    (tmp_path / "results.json").write_text(json.dumps({"results": {"gsm8k": {"acc": 0.5}}, "samples": {"gsm8k": [sample, sample]}}))
+    assert read(tmp_path / "results.json", "question") == [("q",), ("q",)]
+    (tmp_path / "splits.json").write_text(json.dumps({"version": 1, "train": [{"q": "x"}], "test": [{"q": "y"}, {"q": "z"}]}))
+    assert read(tmp_path / "splits.json") == [("x",), ("y",), ("z",)]
+    (tmp_path / "odd.jsonl").write_text('{"q": "a \\ud800 b", "n": NaN}\n{"q": "c"}\n')
+    assert read(tmp_path / "odd.jsonl") == [("a \ufffd b",), ("c",)]
+    assert find_overlaps(build_matcher([tmp_path / "odd.jsonl"]), pa.array(["a b c"])) == []
+
+
+def test_tables_that_are_not_quite_tables(tmp_path):
+    long = "一" * 61
+    for name, text, expected in (
+        ("no-header.csv", f'"{long}",x\ny,z\n', [(long, "x"), ("y", "z")]),
+        ("ragged.csv", "a,b\n1,2,3\n4\n\n", [("1", "2", "3"), ("4",)]),
+        ("long.csv", f'q\n"{"长" * 200_000}"\n', [("长" * 200_000,)]),
+        ("same-names.csv", "a,a\n1,2\n", [("1", "2")]),
+        ("unclosed.csv", 'a,b\n"x,y\n1,2\n', [("x,y\n1,2\n",)]),
+    ):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        assert read(tmp_path / name) == expected, name
+
+
+def test_what_is_no_text_is_refused(tmp_path):
+    for name, data in {"x.bin": random.Random(1).randbytes(5000), "x.png": b"\x89PNG\r\n\x1a\n" + bytes(900), "x.parquet": b"PAR1\x00\x01" * 50}.items():
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(InputError, match="not text"):
+            read_items(tmp_path / name)
+    (tmp_path / "deep.json").write_text("[" * 5000 + "]" * 5000)
+    with pytest.raises(InputError, match="nested too deeply"):
+        read_items(tmp_path / "deep.json")
+    (tmp_path / "empty.jsonl").write_text("\n")
+    with pytest.raises(InputError, match="no text in 0 items"):
+        read_items(tmp_path / "empty.jsonl")
+
+
 def test_what_cannot_be_read_is_said(tmp_path):
+    (tmp_path / "broken.jsonl").write_text('{"q": "a"}\n{"q": broken\n')
+    with pytest.raises(InputError, match="line 2: Expecting value"):
+        read_items(tmp_path / "broken.jsonl")
     with pytest.raises(InputError, match="not readable"):
         read_items(tmp_path / "absent")
     (tmp_path / "bad.json").write_text('{"a": \n')
