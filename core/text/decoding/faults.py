@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 
 class Fault(NamedTuple):
-    """Text written in one encoding and read in another."""
+    """Text written in one encoding and read in another; or read as `through`, saved as UTF-8, and that read in another."""
 
     written: str
     read: str
+    through: str = ""
 
     def __str__(self) -> str:
-        return f"{self.written} read as {self.read}"
+        return f"{self.written} read as {self.through}, saved as utf-8 and read as {self.read}" if self.through else f"{self.written} read as {self.read}"
 
     @property
     def codecs(self) -> tuple[str, ...]:
@@ -24,9 +25,9 @@ class Fault(NamedTuple):
 
 
 # What may have been written, by what it may have been read as, if whole phrases can come through without a loss. The names are those of the families in
-# CODECS.
+# CODECS. Of UTF-8 of Latin-1 every pair of bytes is a character of GBK: 你好 becomes ÄãºÃ and then 脛茫潞脙.
 FAULTS = tuple(
-    Fault(written, read)
+    Fault(written, *read.split(" of ", 1))
     for read, many in {
         "cp1252": ("gbk", "big5", "shift_jis", "euc-jp", "euc-kr", "cp1251", "koi8-r", "cp866", "iso8859-5"),
         "gbk": ("utf-8", "big5", "shift_jis", "euc-jp", "euc-kr"),
@@ -38,6 +39,7 @@ FAULTS = tuple(
         "koi8-r": ("utf-8", "cp1251", "cp866", "iso8859-5"),
         "cp866": ("utf-8", "cp1251", "koi8-r"),
         "iso8859-5": ("cp1251", "koi8-r"),
+        "gbk of cp1252": ("utf-8", "gbk", "big5", "shift_jis"),
     }.items()
     for written in many
 )
@@ -55,6 +57,9 @@ def undone(fault: Fault, line: str, is_cut: bool = False) -> str | None:
     """
     if "\ufffd" in line:
         return None  # some of it is gone
+    if fault.through:
+        saved = undone(Fault("utf-8", fault.read), line, is_cut)
+        return None if saved is None else undone(Fault(fault.written, fault.through), saved, is_cut)
     for raw in raw_bytes(fault.read, line):
         for codec in fault.codecs:
             try:

@@ -4,6 +4,7 @@
     UTF-8 read as GBK, Big5, Korean     浣犲ソ涓栫晫          lines must be valid UTF-8 once they are GB18030 again
     GBK, Big5, ... read as Latin-1      ÄãºÃÊÀ½ç              lines must be valid, and far more likely as text than they were
     Big5 read as GBK, cp1251 as KOI8    ...                   the same
+    ÄãºÃÊÀ½ç saved and read as GBK      脛茫潞脙脢脌陆莽              the same
 
 Lines that look like sound text of any language are not touched: only those whose characters are improbable are tried at all. A fault that one line
 proves is then undone in all lines where it can be. Lines in which bytes were dropped on the way have lost what they said; so has 锟斤拷 (`lost`).
@@ -25,7 +26,12 @@ from mspt.core.text.decoding.suspicion import HIGH_LATIN, REMAINS, Screening
 
 MAX_ROUNDS = 3  # text may have been mangled twice
 # As GBK, words of Cyrillic lose their last letters and the blank behind; as Big5 and Korean, UTF-8 loses most. Nothing of that can be undone.
-BROKEN_FAULTS = (*FAULTS, *(Fault("utf-8", read) for read in ("cp1252", "big5", "euc-kr")), Fault("cp1251", "gbk"), Fault("koi8-r", "gbk"))
+BROKEN_FAULTS = (
+    *(fault for fault in FAULTS if not fault.through),
+    *(Fault("utf-8", read) for read in ("cp1252", "big5", "euc-kr")),
+    Fault("cp1251", "gbk"),
+    Fault("koi8-r", "gbk"),
+)
 MISREADING = ("gbk", "cp950", "cp949")  # that make pairs of the three bytes of a character
 EAST_ASIAN = re.compile("[\u3400-\u9fff\uac00-\ud7a3\ue000-\uf8ff]")
 UTF8_PARTS = bytes(0x80 <= byte <= 0xBF or 0xE2 <= byte <= 0xEF for byte in range(256))

@@ -33,7 +33,9 @@ READINGS = {
     "iso8859-5": 3.0, "mac-cyrillic": 2.0, "cp855": 4.0, "cp1253": 4.0, "iso8859-7": 5.0, "cp737": 8.0, "cp1255": 4.0, "cp862": 8.0, "cp1256": 4.0,
     "cp874": 12.0,
 }  # fmt: skip
-WIDE_UNITS = {"utf-16-le": 12.0, "utf-16-be": 12.0}  # Chinese without a single ASCII character shows no pattern
+# Chinese without a single ASCII character shows no pattern. What else these make is no text: a rule of dashes or stars is letters of rare scripts.
+WIDE_UNITS = {"utf-16-le": 12.0, "utf-16-be": 12.0}
+EAST_ASIAN, MIN_EAST_ASIAN = re.compile("[\u2010-\u2026\u3001-\u3011\u3041-\u30fe\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff5e]"), 0.9  # of the characters
 # These too, but where one of them wins, chardet, which knows the words of 40 languages, may name another single-byte encoding.
 LATIN = {"cp1252": 0.0, "cp1250": 3.0, "cp1254": 3.0, "cp1257": 3.0, "iso8859-2": 3.0, "mac-roman": 5.0, "cp850": 5.0, "cp852": 5.0}
 # Who writes Korean without a syllable of Hangul? Chinese in GBK, a line or two, may read as such.
@@ -146,6 +148,8 @@ def _wide_reading(data: bytes, size: int, codec: str, behind: float) -> _Reading
     """UTF-16 of the beginning, its cost scaled to a sample of `size` bytes."""
     raw = data[: min(size, len(data)) // 2 * 2]
     text = raw.decode(codec, "replace")
+    if len(EAST_ASIAN.findall(text)) < MIN_EAST_ASIAN * len(text):
+        return _Reading(codec, text, IMPOSSIBLE * size, 0.0)
     found, scale = likelihood(text), size / max(1, len(raw))
     return _Reading(codec, text, found.bits * scale + behind, found.wide_bits * scale)
 

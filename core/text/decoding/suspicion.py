@@ -31,12 +31,12 @@ HIGH_LATIN, CONTINUATION, LATIN_AS_HAN, CYRILLIC, GREEK, HIRAGANA, KATAKANA, BOP
 CLASSES, EXCESS_SHIFT = 0xFFFF, 16  # of the table: classes below, excess above
 LOOKED_AT = HIGH_LATIN | CONTINUATION | LATIN_AS_HAN | LINE_END
 # Reasons to look at a line: accented letters that may be the bytes of another encoding; a Han character that is the UTF-8 of an accented letter or a quote
-# behind a small Latin letter, or opening a Latin word (if the whole line is UTF-8); East Asian text that is improbable; many scripts.
+# behind a small Latin letter, or opening a Latin word, or some in a row (if the whole line is UTF-8); East Asian text that is improbable; many scripts.
 LATIN, AS_HAN, IMPROBABLE, MIXED = (1 << bit for bit in range(4))
 # What the most frequent Big5 characters are when they are read as GBK, one script for each lead byte; so many of them are in no sound line.
 SCRIPTS, MIN_SCRIPTS = CYRILLIC | GREEK | HIRAGANA | KATAKANA | BOPOMOFO | BOX, 3
 FIRST_LEAD, LAST_LEAD = 0xC2, 0xF4  # of UTF-8 sequences
-HIGH_RUN = 4  # characters of Latin-1's upper half in a row: GBK or Big5 read as Latin-1
+HIGH_RUN = 4  # characters of Latin-1's upper half in a row: GBK or Big5 read as Latin-1; or what the UTF-8 of such characters is in GBK
 
 # UTF-8 read as cp1251: its lead bytes D0, D1 and E2 to EF, and what the continuation bytes 0x80-0xBF are there, but for what words go on with
 # (Ukrainian letters).
@@ -90,19 +90,19 @@ def _screen(codes: Codes, table: Table, too_much: int) -> tuple[int, NDArray[np.
     """The classes that occur; of each line with a reason to look at it [lines, 3]: its number, where it starts and ends; and the reasons [lines]."""
     places, reasons, size = np.empty((4, 3), np.int64), np.empty(4, np.uint8), 0
     found, number, start = 0, 0, 0
-    of_line, cost, reason, run, last = 0, 0, 0, 0, -1  # run: of accented letters up to `last`
+    of_line, cost, reason, run, last = 0, 0, 0, 0, -1  # run: of accented letters up to `last`, or of what they are in GBK
     for i in range(len(codes) + 1):
         own = table[codes[i]] if i < len(codes) else LINE_END
         of_line |= own
         cost += own >> EXCESS_SHIFT
         if not own & LOOKED_AT:
             continue
-        if own & HIGH_LATIN:
+        if own & (HIGH_LATIN | LATIN_AS_HAN):
             run = run + 1 if last == i - 1 else 1
             last = i
         if (own & HIGH_LATIN and run == HIGH_RUN) or (own & CONTINUATION and i > 0 and table[codes[i - 1]] & LEAD):
             reason |= LATIN
-        if own & LATIN_AS_HAN and _is_in_latin_word(codes, table, i):
+        if own & LATIN_AS_HAN and (run == HIGH_RUN or _is_in_latin_word(codes, table, i)):
             reason |= AS_HAN
         if own & LINE_END:
             if cost >= too_much:

@@ -64,6 +64,16 @@ def test_a_wrong_byte_does_not_shift_the_rest_of_a_line(codec, wrong):
     assert abs(len(found.text) - len(text)) <= 3
 
 
+@pytest.mark.parametrize("rule", ["-" * 60, "*" * 70, "=" * 80, "/" * 64, "." * 50, "0" * 40, "\n" * 30, "_" * 2000, "- " * 40])
+@pytest.mark.parametrize(
+    ("text", "codec"), [("* 作者：王小明 张三", "gb18030"), ("表头一 | 表头二\n数量 | 名称", "gb18030"), ("* 作者：王小明 張三豐", "big5")]
+)
+def test_a_rule_of_ascii_marks_is_no_utf_16(rule, text, codec):
+    """Two dashes are a letter of Georgian in UTF-16, two stars a sign of mathematics."""
+    for whole in (f"{rule}\n{text}\n{rule}\n", f" {rule}\n{text}\n", f"{text}\n{rule}\n{rule}\n"):
+        assert decode(whole.encode(codec)).text == whole
+
+
 @pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_wide_units_are_read_on_behind_a_byte_too_many_or_too_few(codec, mark):

@@ -69,6 +69,14 @@ def recall(pairs: list[tuple[str, str]]) -> float:
     return sum(outcome(*pair) in ("repaired", "rejected") for pair in pairs) / len(pairs)
 
 
+@pytest.mark.parametrize(("wrote", "language"), [("gbk", "zh-Hans"), ("big5", "zh-Hant"), ("utf-8", "zh-Hans"), ("utf-8", "ru"), ("cp932", "ja")])
+def test_what_was_read_as_latin_saved_as_utf_8_and_read_as_gbk(sentences, wrote, language):
+    """你好 in GBK: ÄãºÃ as Latin-1, C3 84 C3 A3 C2 BA C3 83 in UTF-8, 脛茫潞脙 in GBK again."""
+    assert "你好".encode("gbk").decode("latin-1").encode().decode("gbk") == "脛茫潞脙"
+    writable = [text for text in sentences[language] if text.encode(wrote, "ignore").decode(wrote) == text]
+    assert recall([(text, text.encode(wrote).decode("latin-1").encode().decode("gbk")) for text in writable]) >= MIN_RECALL
+
+
 @pytest.mark.parametrize("errors", ["strict", "replace", "ignore"])
 @pytest.mark.parametrize(("wrote", "read", "languages"), FAULTS)
 def test_sentences_that_were_read_wrongly(sentences, wrote, read, languages, errors):
