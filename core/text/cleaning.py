@@ -236,6 +236,8 @@ def _mask(draft: Draft, recipe: Recipe) -> None:
         draft.personal = privacy.count(privacy.find(draft.text))
     elif recipe.pii == "redact":
         draft.text, draft.spans, draft.personal = privacy.mask(draft.text, draft.spans)
+        record, title = draft.record, draft.record.title or (draft.page.title if draft.page else "")
+        draft.record = replace(record, title=privacy.redact(title), meta=privacy.redact_fields(record.meta))
 
 
 # The step of the funnel, what it does, and whether the recipe may leave it out; what it leaves out in part is decided inside.

@@ -145,11 +145,11 @@ def _needed(fault: Fault, fixed: str, before: Likelihood) -> float:
 
 
 def _undo_fault(fault: Fault, lines: list[str], done: Mapping[int, str]) -> dict[int, str]:
-    """The lines where this fault can be undone and makes them better, by number."""
-    repaired = {}
+    """The lines where this fault can be undone and makes them better, by number. That a line is valid UTF-8 is proof enough by then."""
+    repaired, was_utf8 = {}, fault.written == "utf-8" or bool(fault.through)
     for number, line in enumerate(lines):
         fixed = None if number in done or line.isascii() else undone(fault, line)
-        if fixed is not None and _gain(likelihood(line).bits, fixed, MIN_HABIT_GAIN) and (fault.written == "utf-8" or _is_sound(fault, fixed)):
+        if fixed is not None and _gain(likelihood(line).bits, fixed, MIN_HABIT_GAIN) and (was_utf8 or _is_sound(fault, fixed)):
             repaired[number] = fixed
     return repaired
 

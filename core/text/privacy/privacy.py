@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import ahocorasick_rs
 
@@ -86,6 +86,24 @@ def mask(text: str, spans: Sequence[Span] = ()) -> Masked:
 def redact(text: str) -> str:
     """`text` as a view may show it: everything personal replaced by its kind in brackets."""
     return mask(text).text
+
+
+def redact_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a record with everything personal in their values replaced; `id` stays, by which a document is taken down."""
+    return {name: value if name == "id" else _redacted(value) for name, value in fields.items()}
+
+
+def _redacted(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _redacted(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_redacted(part) for part in value]
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        written = str(value)
+        return value if (masked := redact(written)) == written else masked
+    return value
 
 
 def _email_at(text: str, sign: int) -> tuple[int, int] | None:

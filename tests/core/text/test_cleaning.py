@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import pickle
 
 import pytest
@@ -37,6 +38,19 @@ def test_the_record_s_own_title_and_address_come_first():
     page = b"<html><head><title>page</title><link rel=canonical href='http://page/'></head><body><p>" + POEM.encode() + b"</p></body></html>"
     found = clean(record(page, markup=True, title="record", url="http://record/"), Recipe(mode="page"))
     assert (found.title, found.url) == ("record", "http://record/")
+
+
+def test_personal_data_is_masked_in_the_title_and_the_record_s_fields_too():
+    meta = {"id": "13812345678", "author": "李四 13812345678", "phones": [13912345678, 5], "more": {"mail": "li.si@163.com"}, "stars": 4.5, "ok": True}
+    found = clean(record(POEM.encode(), title="热线：13912345678", url="http://a/?u=li.si@163.com", meta=meta), Recipe(pii="redact"))
+    assert found.title == "热线：[phone]"
+    assert json.loads(found.meta) == {
+        "id": "13812345678", "author": "李四 [phone]", "phones": ["[phone]", 5], "more": {"mail": "[email]"}, "stars": 4.5, "ok": True,
+    }  # fmt: skip
+    assert found.url == "http://a/?u=li.si@163.com"
+    page = f"<html><head><title>联系 li.si@163.com</title></head><body><p>{POEM}</p></body></html>"
+    assert clean(record(page.encode(), markup=True), Recipe(mode="page", pii="redact")).title == "联系 [email]"
+    assert clean(record(page.encode(), markup=True), Recipe(mode="page", pii="flag")).title == "联系 li.si@163.com"
 
 
 def test_mojibake_is_repaired_before_anything_judges_it():
