@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mspt.core.text.fences import find_fences
 from mspt.core.text.language.programming_languages import by_interpreter, by_name, by_signs
 from mspt.core.text.line_signs import FIRST_WORDS, MARKUP_STARTS, MAX_LINE, MAY_BE_COMMENT, PLAIN, VERSE_LINES, Lines, mark_lines, read_lines
+from mspt.core.text.script import code_points
 
 HEAD_CHARACTERS = 64 * 1024
 MIN_LINES = 3
@@ -35,7 +37,6 @@ MIN_LINES_OF_CI, MIN_CLAUSES, CLAUSE_LENGTH, MAX_SINGLE = 4, 7, (3.5, 7.5), 0.6 
 MAX_ENUMERATED, MAX_VERNACULAR = 0.25, 0.02  # of the clauses end with 、 in a list; words of modern prose among the characters
 MIN_RHYMED, MAX_RHYMED = 8, 70  # lines of alphabetic verse, and characters of the longest
 
-FENCE = re.compile(r"^ {0,12}(`{3}|~{3})[`~]*([^\n]*?)[ \t]*$", re.MULTILINE)
 DOC_STRING = re.compile(r'"""[^"]*(?:"(?!"")[^"]*)*"""|/\*[^*]*(?:\*(?!/)[^*]*)*\*/')
 COMMENT_LINE = re.compile(r"\s*(?:#(?!\s*(?:include|define|if|endif|pragma|undef|elif|else)\b)|//|--\s).*")
 # Lines as only code has them, by what a line must hold to be one: most lines of prose hold none of it, and are asked no more.
@@ -256,32 +257,9 @@ _last_blocks: tuple[str, list[tuple[int, int]]] = ("", [])  # the text that was 
 def fenced_blocks(text: str) -> list[tuple[int, int]]:
     """Where the fenced code blocks of Markdown lie: from the opening fence to the end of the closing one; an unclosed fence opens none."""
     global _last_blocks
-    if text is _last_blocks[0]:
-        return _last_blocks[1]
-    blocks: list[tuple[int, int]] = []
-    opened, mark = -1, ""
-    for fence in _fences(text):
-        if opened < 0:
-            opened, mark = fence.start(), fence[1]
-        elif fence[1] == mark and not fence[2]:
-            blocks.append((opened, fence.end()))
-            opened = -1
-    _last_blocks = text, blocks
-    return blocks
-
-
-def _fences(text: str) -> Iterator[re.Match[str]]:
-    """The lines that open or close a block."""
-    marks = [mark for mark in ("```", "~~~") if mark in text]
-    if len(marks) > 1:
-        yield from FENCE.finditer(text)
-    for mark in marks if len(marks) == 1 else ():
-        place = text.find(mark)
-        while place >= 0:
-            if fence := FENCE.match(text, text.rfind("\n", 0, place) + 1):
-                yield fence
-            end = text.find("\n", place)
-            place = text.find(mark, end) if end >= 0 else -1
+    if text is not _last_blocks[0]:
+        _last_blocks = text, [(start, end) for start, end in find_fences(code_points(text)).tolist()]
+    return _last_blocks[1]
 
 
 def without(text: str, regions: list[tuple[int, int]]) -> str:

@@ -89,6 +89,7 @@ class Survey(NamedTuple):
 
 
 # Each step asks about the same text, some of them several times: what was last found is kept, with the text that it is of.
+Codes = NDArray[np.uint32]  # code points, read-only
 _last_codes: tuple[str, NDArray[np.uint32]] = ("", np.empty(0, np.uint32))
 _last_survey: tuple[str, Survey] | None = None
 
@@ -102,6 +103,15 @@ def code_points(text: str) -> NDArray[np.uint32]:
         if len(text) <= KEPT_CHARACTERS:
             _last_codes = text, codes
     return codes
+
+
+def text_of(codes: NDArray[np.uint32]) -> str:
+    """The text that `code_points` reads as these numbers."""
+    global _last_codes
+    text = codes.tobytes().decode("utf-32-le", "surrogatepass")
+    if len(text) <= KEPT_CHARACTERS:
+        _last_codes = text, codes
+    return text
 
 
 def survey(text: str) -> Survey:

@@ -36,7 +36,7 @@ def edit(text: str, spans: Sequence[Span], edits: Sequence[Edit]) -> tuple[str, 
     are dropped.
     """
     _check(edits, len(text))
-    return _apply(text, edits), _move(spans, edits)
+    return _apply(text, edits), move(spans, edits)
 
 
 def sort_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
@@ -61,7 +61,8 @@ def _apply(text: str, edits: Sequence[Edit]) -> str:
     return "".join(parts)
 
 
-def _move(spans: Sequence[Span], edits: Sequence[Edit]) -> tuple[Span, ...]:
+def move(spans: Sequence[Span], edits: Sequence[Edit]) -> tuple[Span, ...]:
+    """The spans of a text, moved along with edits that are sorted and do not overlap, as in `edit`."""
     if not spans or not edits:
         return tuple(spans)
     starts = [one.start for one in edits]

@@ -3,42 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mspt.core.kernel import kernel
-from mspt.core.text.normal.classes import EXOTIC_BLANK, EXOTIC_BLANKS
+from mspt.core.text.normal.classes import EXOTIC_BLANKS
 from mspt.core.text.normal.document import Document
-from mspt.core.text.script import code_points
-from mspt.core.text.spans import Edit
+from mspt.core.text.normal.rows import NO_ROWS, Rows, find_rows, put
+from mspt.core.text.script import Codes
 
 PROSE_FORMS = frozenset({"prose", "markup"})
-LINE_TAIL = re.compile(r"(?<![ \t])[ \t]++(?=\n|\Z)")
 OTHER_BLANK = re.compile(f"[{EXOTIC_BLANKS}]")
 LINE_END, TAB, BLANK = np.uint32(0x0A), np.uint32(0x09), np.uint32(0x20)
 NONE, PLAIN, EXOTIC, IDEOGRAPHIC = range(4)  # kinds of blanks; a run is of the highest among them
+MAX_LINE_ENDS = 3  # in a row: two blank lines
 
 
-def blanks(document: Document, found: int) -> Iterator[Edit]:
+def blanks(document: Document) -> Rows:
     """Runs of blanks inside lines to one blank, or to a tab where there was one (cells of a row). At a line's start indentation stays, of plain blanks, but the
     ideographic one, which is mere layout. Lines indented by four blanks or a tab, which may be code, stay."""
-    text = document.text
-    if document.form in PROSE_FORMS and (found & EXOTIC_BLANK or "  " in text or "\t" in text):
-        yield from _edits(document)
-
-
-def _edits(document: Document) -> Iterator[Edit]:
-    runs = _find_runs(code_points(document.text), _kinds())
-    chosen = ~document.is_code(runs[:, 0], runs[:, 1]) if len(runs) else slice(0)
-    for start, end, kind, has_tab, is_indent in runs[chosen].tolist():
-        yield Edit(start, end, _indent(document.text[start:end], kind) if is_indent else "\t" if has_tab else " ")
-
-
-def _indent(blanks: str, kind: int) -> str:
-    return "" if kind == IDEOGRAPHIC else OTHER_BLANK.sub(" ", blanks)
+    if document.form not in PROSE_FORMS:
+        return NO_ROWS
+    return document.outside_elements(find_rows(_find_runs, document.codes, _kinds(), document.fences))
 
 
 @cache
@@ -52,27 +40,40 @@ def _kinds() -> NDArray[np.uint8]:
 
 
 @kernel
-def _find_runs(codes: NDArray[np.uint32], kinds: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """[runs, 5]: start and end of two or more blanks, or one exotic one; the highest kind; whether a tab is among them; whether they begin their line. None of
-    plain blanks at the beginning of a line, none in lines that begin with four blanks or a tab."""
-    runs, size = np.empty((16, 5), np.int64), 0
-    i, line, n = 0, 0, len(codes)
-    while i < n:
-        if codes[i] == LINE_END:
-            line = i + 1
-        elif _kind(codes[i], kinds):
-            start, kind, has_tab = i, NONE, False
-            while i < n and _kind(codes[i], kinds):
-                kind, has_tab = max(kind, _kind(codes[i], kinds)), has_tab or codes[i] == TAB
-                i += 1
-            if (kind > PLAIN or (i - start > 1 and start > line)) and not _is_indented(codes, line):
-                if size == len(runs):
-                    runs = np.concatenate((runs, runs))
-                runs[size, 0], runs[size, 1], runs[size, 2], runs[size, 3], runs[size, 4] = start, i, kind, has_tab, start == line
-                size += 1
+def _find_runs(rows: Rows, codes: Codes, kinds: NDArray[np.uint8], fences: NDArray[np.int64]) -> int:
+    """Two or more blanks, or one exotic one. None of plain blanks at the beginning of a line, none in lines that begin with four blanks or a tab, none in
+    fenced blocks, which consist of whole lines."""
+    number = i = line = before = fence = 0  # before: the kind of the character before
+    while i < len(codes):
+        if i == line and fence < len(fences) and fences[fence, 0] == i:
+            i, fence = fences[fence, 1], fence + 1
             continue
-        i += 1
-    return runs[:size]
+        kind = _kind(codes[i], kinds)
+        if kind <= PLAIN and (kind == NONE or before == NONE):
+            line = i + 1 if codes[i] == LINE_END else line
+            i, before = i + 1, kind
+            continue
+        start, kind, has_tab = i if before == NONE else i - 1, before, False
+        i = start
+        while i < len(codes) and _kind(codes[i], kinds):
+            kind, has_tab = max(kind, _kind(codes[i], kinds)), has_tab or codes[i] == TAB
+            i += 1
+        before = NONE
+        if not (kind > PLAIN or start > line) or _is_indented(codes, line):
+            continue
+        if start > line or kind == IDEOGRAPHIC or not has_tab:
+            number = put(rows, number, start, i, TAB if has_tab and start > line else BLANK, _times(start, i, line, kind))
+            continue
+        for j in range(start, i):  # an indentation with tabs in it keeps them
+            if _kind(codes[j], kinds) == EXOTIC:
+                number = put(rows, number, j, j + 1, BLANK, 1)
+    return number
+
+
+@kernel
+def _times(start: int, end: int, line: int, kind: int) -> int:
+    """How many blanks stand for a run."""
+    return 1 if start > line else 0 if kind == IDEOGRAPHIC else end - start
 
 
 @kernel
@@ -81,7 +82,7 @@ def _kind(code: np.uint32, kinds: NDArray[np.uint8]) -> int:
 
 
 @kernel
-def _is_indented(codes: NDArray[np.uint32], line: int) -> bool:
+def _is_indented(codes: Codes, line: int) -> bool:
     """Whether a line begins with a tab or four blanks."""
     place = line
     while place < min(line + 4, len(codes)) and codes[place] == BLANK:
@@ -89,22 +90,51 @@ def _is_indented(codes: NDArray[np.uint32], line: int) -> bool:
     return place == line + 4 or (line < len(codes) and codes[line] == TAB)
 
 
-def trailing(document: Document, found: int) -> Iterator[Edit]:
-    if " \n" in document.text or "\t\n" in document.text or document.text[-1:] in (" ", "\t"):
-        return document.outside_elements(_line_tails(document.text))
-    return iter(())
+def trailing(document: Document) -> Rows:
+    """Blanks and tabs at line ends."""
+    return document.outside_elements(find_rows(_find_tails, document.codes))
 
 
-def _line_tails(text: str) -> Iterator[Edit]:
-    return (Edit(*tail.span(), "") for tail in LINE_TAIL.finditer(text))
+@kernel
+def _find_tails(rows: Rows, codes: Codes) -> int:
+    number = 0
+    for i in range(len(codes) + 1):
+        if i < len(codes) and codes[i] != LINE_END:
+            continue
+        start = i
+        while start > 0 and (codes[start - 1] == BLANK or codes[start - 1] == TAB):
+            start -= 1
+        if start < i:
+            number = put(rows, number, start, i, BLANK, 0)
+    return number
 
 
-def blank_lines(document: Document, found: int) -> Iterator[Edit]:
-    text = document.text
-    edges = [Edit(0, head.end(), "")] if (head := re.match(r"(?:[ \t]*+\n)+", text)) else []
-    body_end = len(text.rstrip("\n"))
-    inner = re.finditer(r"\n{4,}", text) if "\n\n\n\n" in text else ()
-    edges += [Edit(*run.span(), "\n\n\n") for run in inner if (head is None or run.start() >= head.end()) and run.end() <= body_end]
-    if body_end < len(text) and (head is None or head.end() < len(text)):
-        edges.append(Edit(body_end, len(text), ""))
-    return document.outside_elements(iter(edges))
+def blank_lines(document: Document) -> Rows:
+    """Blank lines at the start, line ends at the end, and runs of more than MAX_LINE_ENDS line ends."""
+    return document.outside_elements(find_rows(_find_blank_lines, document.codes))
+
+
+@kernel
+def _find_blank_lines(rows: Rows, codes: Codes) -> int:
+    number = 0
+    head = i = 0  # head: where the first line begins that is not blank
+    while i < len(codes) and (codes[i] == BLANK or codes[i] == TAB or codes[i] == LINE_END):
+        i += 1
+        if codes[i - 1] == LINE_END:
+            head = i
+    tail = len(codes)
+    while tail > head and codes[tail - 1] == LINE_END:
+        tail -= 1
+    if head > 0:
+        number = put(rows, number, 0, head, LINE_END, 0)
+    i = head
+    while i < tail:
+        start = i
+        while i < tail and codes[i] == LINE_END:
+            i += 1
+        if i - start > MAX_LINE_ENDS:
+            number = put(rows, number, start, i, LINE_END, MAX_LINE_ENDS)
+        i += i == start
+    if tail < len(codes):
+        number = put(rows, number, tail, len(codes), LINE_END, 0)
+    return number

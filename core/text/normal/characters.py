@@ -8,24 +8,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mspt.core.text.normal.classes import (
-    FULL_WIDTH,
-    FULL_WIDTHS,
-    INVISIBLE,
-    INVISIBLES,
-    LINE_END,
-    LINE_ENDS,
-    MAY_COMPOSE,
-    META_SPACE,
-    META_SPACES,
-    PRIVATE_USE,
-    class_table,
-)  # fmt: skip
+from mspt.core.kernel import kernel
+from mspt.core.text.normal.classes import FULL_WIDTH, INVISIBLE, LINE_END, MAY_COMPOSE, META_SPACE, PRIVATE_USE, Table, class_table
 from mspt.core.text.normal.document import Document
-from mspt.core.text.script import PRIVATE_RANGES, code_points
+from mspt.core.text.normal.rows import Rows, find_rows, put
+from mspt.core.text.script import Codes
 from mspt.core.text.spans import Edit
 
 HALF_WIDTH_DISTANCE = 0xFEE0
+CARRIAGE_RETURN, NEWLINE = np.uint32(0x0D), np.uint32(0x0A)
 # Scripts whose letters join: Arabic to Samaritan and Arabic Extended, Indic, Tibetan, Myanmar, Khmer, Mongolian, Javanese and Meetei, Arabic
 # presentation forms, Brahmic scripts of the supplementary plane. There ZWNJ and ZWJ choose the letter's form.
 JOINING = re.compile("[\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\ua980-\uabff\ufb50-\ufdff\ufe70-\ufefe\U00010a00-\U00011fff]")
@@ -34,23 +25,70 @@ MONGOLIAN = re.compile("[\u1820-\u18aa]")
 EMOJI = re.compile("[\xa9\xae\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]")
 
 
-def line_ends(document: Document, found: int) -> Iterator[Edit]:
-    if found & LINE_END:
-        for match in re.finditer(f"\r\n|[{LINE_ENDS}]", document.text):
-            yield Edit(match.start(), match.end(), "\n")
+def line_ends(document: Document) -> Rows:
+    """CR LF, CR, NEL, LS, PS, VT and FF to LF."""
+    return find_rows(_find_line_ends, document.codes, class_table())
 
 
-def invisible(document: Document, found: int) -> Iterator[Edit]:
-    if not found & INVISIBLE:
-        return
-    text = document.text
-    for run in re.finditer(f"[{INVISIBLES}]+", text):
-        before = text[run.start() - 1 : run.start()]
-        for position in range(*run.span()):
-            if _is_needed(text[position], before, text[position + 1 : position + 2]):
-                before = text[position]
-            else:
-                yield Edit(position, position + 1, "")
+@kernel
+def _find_line_ends(rows: Rows, codes: Codes, table: Table) -> int:
+    number = 0
+    for i in range(len(codes)):
+        if table[codes[i]] & LINE_END:
+            is_pair = codes[i] == CARRIAGE_RETURN and i + 1 < len(codes) and codes[i + 1] == NEWLINE
+            number = put(rows, number, i, i + 2 if is_pair else i + 1, NEWLINE, 1)
+    return number
+
+
+def meta_space(document: Document) -> Rows:
+    """U+2581 to "_"."""
+    return find_rows(_find_runs, document.codes, class_table(), META_SPACE, 1, ord("_"), 1)
+
+
+def private_use(document: Document) -> Rows:
+    """Private-use characters removed."""
+    return find_rows(_find_runs, document.codes, class_table(), PRIVATE_USE, len(document.text), 0, 0)
+
+
+@kernel
+def _find_runs(rows: Rows, codes: Codes, table: Table, wanted: int, longest: int, character: int, times: int) -> int:
+    """Runs of at most `longest` characters of the wanted class, each to become a character so many times."""
+    number = i = 0
+    while i < len(codes):
+        start = i
+        while i < len(codes) and i - start < longest and table[codes[i]] & wanted:
+            i += 1
+        if i > start:
+            number = put(rows, number, start, i, character, times)
+        i += i == start
+    return number
+
+
+def half_width(document: Document) -> Rows:
+    """Full-width Latin letters and digits to half width, outside code."""
+    return document.outside_code(find_rows(_find_full_width, document.codes, class_table()))
+
+
+@kernel
+def _find_full_width(rows: Rows, codes: Codes, table: Table) -> int:
+    number = 0
+    for i in range(len(codes)):
+        if table[codes[i]] & FULL_WIDTH:
+            number = put(rows, number, i, i + 1, codes[i] - HALF_WIDTH_DISTANCE, 1)
+    return number
+
+
+def invisible(document: Document) -> list[Edit]:
+    """What shows nothing removed, but for joiners and selectors where a script needs them."""
+    text, last, kept = document.text, -1, ""  # the last one that was seen, and kept before the next
+    edits = []
+    for place in np.flatnonzero(class_table().take(document.codes) & INVISIBLE).tolist():
+        before = kept if place == last + 1 else text[place - 1 : place]
+        is_needed = _is_needed(text[place], before, text[place + 1 : place + 2])
+        if not is_needed:
+            edits.append(Edit(place, place + 1, ""))
+        last, kept = place, text[place] if is_needed else before
+    return edits
 
 
 def _is_needed(character: str, before: str, after: str) -> bool:
@@ -69,37 +107,19 @@ def _is_needed(character: str, before: str, after: str) -> bool:
     return "\u180b" <= character <= "\u180f" and bool(MONGOLIAN.match(before))
 
 
-def private_use(document: Document, found: int) -> Iterator[Edit]:
-    if found & PRIVATE_USE:
-        charset = "".join(f"{chr(first)}-{chr(last)}" for first, last in PRIVATE_RANGES)
-        for match in re.finditer(f"[{charset}]+", document.text):
-            yield Edit(match.start(), match.end(), "")
+def compose(document: Document) -> list[Edit]:
+    """NFC."""
+    text = document.text
+    if unicodedata.is_normalized("NFC", text):
+        return []
+    clusters = ((start, end, unicodedata.normalize("NFC", text[start:end])) for start, end in _clusters(document))
+    return [Edit(start, end, composed) for start, end, composed in clusters if composed != text[start:end]]
 
 
-def meta_space(document: Document, found: int) -> Iterator[Edit]:
-    if found & META_SPACE:
-        for match in re.finditer(META_SPACES, document.text):
-            yield Edit(match.start(), match.end(), "_")
-
-
-def half_width(document: Document, found: int) -> Iterator[Edit]:
-    if found & FULL_WIDTH:
-        matches = re.finditer(f"[{FULL_WIDTHS}]", document.text)
-        yield from document.outside_code(Edit(one.start(), one.end(), chr(ord(one[0]) - HALF_WIDTH_DISTANCE)) for one in matches)
-
-
-def compose(document: Document, found: int) -> Iterator[Edit]:
-    # Half-width letters may have met a mark; the class of the mark is MAY_COMPOSE, so the raw text's classes suffice.
-    if found & MAY_COMPOSE and not unicodedata.is_normalized("NFC", document.text):
-        for start, end in _clusters(document.text):
-            composed = unicodedata.normalize("NFC", document.text[start:end])
-            if composed != document.text[start:end]:
-                yield Edit(start, end, composed)
-
-
-def _clusters(text: str) -> Iterator[tuple[int, int]]:
+def _clusters(document: Document) -> Iterator[tuple[int, int]]:
     """Stretches outside of which NFC changes nothing: each a starter and the marks behind it, or what may change by itself."""
-    may_compose = np.flatnonzero(class_table().take(code_points(text)) & MAY_COMPOSE).tolist()
+    text = document.text
+    may_compose = np.flatnonzero(class_table().take(document.codes) & MAY_COMPOSE).tolist()
     start, end = 0, 0
     for position in may_compose:
         if _joins_backwards(text[position]):

@@ -11,12 +11,11 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
-from mspt.core.text.normal.document import Document
+from mspt.core.text.normal.document import Document, Edits
 from mspt.core.text.normal.settling import settled
 from mspt.core.text.normal.verbatim import Regions, verbatim
 from mspt.core.text.script import code_points
@@ -48,7 +47,6 @@ TEX = (
     r"|r(?:ho|ight\w{0,8}|angle|ceil|floor|ef|m|enewcommand))(?![A-Za-z])"
 )
 RUN = re.compile(r"\\+")
-ANY_ESCAPE = re.compile(r"\\(?:[ntr\"'/]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})")
 ACCENT = re.compile(r"[A-Za-z]\\+(?:\"[A-Za-z{]|'[aeiouyAEIOUY{])|(?<![^\n])[.']\\+\"")  # G\"odel and caf\'e are TeX, .\" is roff
 DATA = re.compile(r'\s*[\[{]\s*["\[{]')  # JSON itself
 JSON_ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}|[^u])")
@@ -72,15 +70,9 @@ class Escape(NamedTuple):
     characters: str
 
 
-def backslashes(document: Document, found: int) -> Iterator[Edit]:
-    r"""\n, \t, \r, \", \', \/, \u4e2d (surrogates in pairs) and \xe4\xb8\xad (UTF-8) undone. Idempotent. `found` is not asked."""
-    if document.form in FORMS and _has(document.text, min(MIN_ESCAPES.values())):
-        yield from settled(document, lambda one: [Edit(escape.start, escape.end, escape.characters) for escape in residues(one)])
-
-
-def _has(text: str, least: int) -> bool:
-    """Whether there are so many backslashes, and so many of them before what an escape goes on with."""
-    return text.count("\\") >= least and sum(1 for _ in islice(ANY_ESCAPE.finditer(text), least)) == least
+def backslashes(document: Document) -> Edits:
+    r"""\n, \t, \r, \", \', \/, \u4e2d (surrogates in pairs) and \xe4\xb8\xad (UTF-8) undone. Idempotent."""
+    return settled(document, lambda one: [Edit(escape.start, escape.end, escape.characters) for escape in residues(one)])
 
 
 def residues(document: Document) -> list[Escape]:
@@ -90,7 +82,7 @@ def residues(document: Document) -> list[Escape]:
         return []
     if "\n" not in text and (escapes := _json_string(text)):
         return escapes
-    regions = verbatim(document, addresses=False)
+    regions = verbatim(document)
     runs = sum(1 for run in RUN.finditer(text) if not regions.touch(*run.span()))
     for level in LEVELS:
         escapes = list(_escapes(text, level, regions))

@@ -1,27 +1,46 @@
 """One way of writing: composed characters, plain line ends, nothing invisible, half-width letters and digits, no residues of escapes and tags, paragraphs in
 one piece; code keeps its blanks.
 
-Most text needs nothing. So a first pass looks up each character's class in a table, and only the steps whose class occurs run; the others look for a sign
-without which they have nothing to do. A step is a function from the document to a list of edits; `spans.edit` applies them, so spans follow whatever a step
-does.
+Most text needs nothing. So one compiled pass looks at each character and says which steps may have something to do (`classes.look`); only those run. A step is
+a function from the document to its edits; `Document.edited` applies them, and spans follow whatever a step does.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, reduce
+from operator import or_
 from typing import Literal, NamedTuple
 
 from mspt.core.text.marks import MARK, mark, places
 from mspt.core.text.normal import blanks, characters, pdf_text, punctuation, tag_residues, web_escapes
-from mspt.core.text.normal.classes import classes_in
-from mspt.core.text.normal.document import Document
+from mspt.core.text.normal.classes import (
+    ALWAYS,
+    BBCODE,
+    BLANK_LINES,
+    ENTITIES,
+    ESCAPES,
+    EXOTIC_BLANK,
+    FULL_WIDTH,
+    GAPS,
+    INVISIBLE,
+    LINE_END,
+    MAY_COMPOSE,
+    META_SPACE,
+    PERCENTS,
+    PRIVATE_USE,
+    TAGS,
+    TAILS,
+    WRAPPED,
+    look,
+)  # fmt: skip
+from mspt.core.text.normal.document import Document, Edits, as_edits, num_changed
 from mspt.core.text.normal.escapes import backslashes
 from mspt.core.text.normal.line_joining import join_indented, join_lines
 from mspt.core.text.normal.running_lines import drop_running_lines, left_out
-from mspt.core.text.spans import Edit, Span, edit, sort_spans
+from mspt.core.text.script import code_points
+from mspt.core.text.spans import Span, sort_spans
 
 Pages = Literal["pdf-text", "ocr"]
 OF_PAGES: Mapping[Pages, tuple[str, ...]] = {
@@ -84,27 +103,48 @@ class Normalized(NamedTuple):
     removed: tuple[Removed, ...] = ()
 
 
-Step = Callable[[Document, int], Iterator[Edit]]
+class Step(NamedTuple):
+    """A switch, the step that it switches, and the bits of `look` of which a text must have one for the step to have anything to do."""
 
-Steps = Sequence[tuple[str, Step]]
+    name: str
+    find: Callable[[Document], Edits]
+    needs: int
+
+
+class Group(NamedTuple):
+    """Steps that are done one after the other, and the bits of which a text must have one for any of them."""
+
+    steps: tuple[Step, ...]
+    needs: int
+
+
+Steps = tuple[Step, ...]
 
 # In this order. Pages are told by form feeds, soft hyphens and wide gaps, paragraphs by wide blanks before them, which later steps take away. A selector has a
-# use behind U+2581 but not behind its stand-in, what is removed may leave neighbours that compose, half-width letters may meet a mark, emptied lines are blank.
+# use behind U+2581 but not behind its stand-in, what is removed may leave neighbours that compose, half-width letters may meet a mark (which is MAY_COMPOSE),
+# emptied lines are blank.
 OF_RAW_PAGES: Steps = (
-    ("running_lines", drop_running_lines), ("cut_words", pdf_text.join_cut_words), ("ligatures", pdf_text.drop_ligatures), ("han_blanks", pdf_text.han_blanks),
+    Step("running_lines", drop_running_lines, ALWAYS), Step("cut_words", pdf_text.join_cut_words, ALWAYS),
+    Step("ligatures", pdf_text.drop_ligatures, ALWAYS), Step("han_blanks", pdf_text.han_blanks, ALWAYS),
 )  # fmt: skip
-PLAIN: Steps = (
-    ("line_ends", characters.line_ends), ("meta_space", characters.meta_space), ("invisible", characters.invisible), ("private_use", characters.private_use),
-    ("half_width", characters.half_width), ("compose", characters.compose),
-    ("blanks", blanks.blanks), ("trailing", blanks.trailing), ("blank_lines", blanks.blank_lines),
+OF_CHARACTERS: Steps = (
+    Step("line_ends", characters.line_ends, LINE_END), Step("meta_space", characters.meta_space, META_SPACE),
+    Step("invisible", characters.invisible, INVISIBLE), Step("private_use", characters.private_use, PRIVATE_USE),
+    Step("half_width", characters.half_width, FULL_WIDTH), Step("compose", characters.compose, MAY_COMPOSE),
+)  # fmt: skip
+LAYOUT: Steps = (
+    Step("blanks", blanks.blanks, GAPS | EXOTIC_BLANK), Step("trailing", blanks.trailing, TAILS), Step("blank_lines", blanks.blank_lines, BLANK_LINES),
 )  # fmt: skip
 BY_EVIDENCE: Steps = (
-    ("escapes", backslashes), ("percents", web_escapes.percents), ("entities", web_escapes.entities), ("tags", tag_residues.html_tags),
-    ("bbcode", tag_residues.bbcode), ("wrapped_lines", join_lines), ("punctuation", punctuation.unify),
+    Step("escapes", backslashes, ESCAPES), Step("percents", web_escapes.percents, PERCENTS), Step("entities", web_escapes.entities, ENTITIES),
+    Step("tags", tag_residues.html_tags, TAGS), Step("bbcode", tag_residues.bbcode, BBCODE),
+    Step("wrapped_lines", join_lines, WRAPPED), Step("punctuation", punctuation.unify, ALWAYS),
 )  # fmt: skip
-STEPS: Steps = (*OF_RAW_PAGES, ("wrapped_lines", join_indented), *PLAIN, *BY_EVIDENCE)
-NAMES = tuple(dict(STEPS))
-PLAIN_NAMES = frozenset(dict(PLAIN))
+# Before each group the text is looked at again, if another one than LAYOUT changed it: layout leaves true what `look` said.
+GROUPS: tuple[Steps, ...] = (OF_RAW_PAGES, (Step("wrapped_lines", join_indented, EXOTIC_BLANK),), OF_CHARACTERS, LAYOUT, *((step,) for step in BY_EVIDENCE))
+NAMES = tuple(dict.fromkeys(step.name for group in GROUPS for step in group))
+LAYOUT_NAMES = frozenset(step.name for step in LAYOUT)
+PLAIN_NAMES = frozenset(step.name for step in OF_CHARACTERS) | LAYOUT_NAMES
 LINE = "line-"  # names of marks where running lines were
 MAX_ROUNDS = 20  # tags inside tags inside tags: what is still there then is hostile, and stays
 
@@ -116,53 +156,66 @@ def normalize(text: str, spans: Sequence[Span] = (), *, form: str = "prose", swi
     tab); code, table and verse keep every blank before the line's end. pre/code/math spans keep those at line ends too. Residues are sought in prose
     and verse, wrapped lines in prose without spans. Idempotent.
     """
-    work = _Work(Document(text, tuple(spans), form))
-    of_pages, steps = _enabled(switches)
+    of_pages, groups, needs = _enabled(switches)
+    seen = look(code_points(text))
+    if not seen & needs:
+        return Normalized(text, tuple(spans), {})
+    work = _Work(Document(text, spans, form), seen)
     for _ in range(MAX_ROUNDS):
-        done = work.do(steps, classes_in(work.document.text))
+        done = {name for group in groups for name in work.do(group)}
         # What a step leaves may be evidence for another: an entity was the bracket of a tag, an exotic blank stood between Han.
-        if done <= PLAIN_NAMES and not (done and work.do(of_pages, 0)):
+        if done <= PLAIN_NAMES and not (done and work.do(of_pages)):
             break
     return work.result()
 
 
 @cache
-def _enabled(switches: Switches) -> tuple[Steps, Steps]:
-    """The steps for raw pages, and all."""
-    return tuple(one for one in OF_RAW_PAGES if getattr(switches, one[0])), tuple(one for one in STEPS if getattr(switches, one[0]))
+def _enabled(switches: Switches) -> tuple[Group, tuple[Group, ...], int]:
+    """The steps for raw pages, all steps by group, and the bits of which a text must have one for any of them."""
+    groups = [group for some in GROUPS if (group := _group(step for step in some if getattr(switches, step.name))).steps]
+    of_pages = _group(step for step in OF_RAW_PAGES if getattr(switches, step.name))
+    return of_pages, tuple(groups), reduce(or_, (group.needs for group in groups), 0)
+
+
+def _group(steps: Iterable[Step]) -> Group:
+    found = tuple(steps)
+    return Group(found, reduce(or_, (step.needs for step in found), 0))
 
 
 class _Work:
-    """A document while it is normalised. Where its removed lines were is marked by spans."""
+    """A document while it is normalised, and what `look` sees in it. Where its removed lines were is marked by spans."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, seen: int) -> None:
         self.document = document
-        self.counts = Counter[str]()
+        self.seen = seen
+        self.is_stale = False  # `seen` is of an earlier text
+        self.counts: dict[str, int] = {}
         self.removed: list[tuple[str, str]] = []
 
-    def do(self, steps: Steps, found: int) -> set[str]:
-        """Does the steps once, in a text in which the classes `found` occur; those that changed something."""
-        done = set()
-        for name, step in steps:
-            edits = list(step(self.document, found))
-            if edits:
-                done.add(name)
-                self.counts[name] += sum(max(1, one.end - one.start - len(one.replacement)) for one in edits)
-                before = self.document.text
-                self.document = Document(*edit(before, self.document.spans, edits), self.document.form)
+    def do(self, group: Group) -> list[str]:
+        """Does the steps of a group once; those that changed something."""
+        if self.is_stale:
+            self.seen, self.is_stale = look(self.document.codes), False
+        done: list[str] = []
+        for name, find, needs in group.steps if self.seen & group.needs else ():
+            if self.seen & needs and len(edits := find(self.document)):
+                done.append(name)
+                self.counts[name] = self.counts.get(name, 0) + num_changed(edits)
+                before, self.document = self.document, self.document.edited(edits)
+                self.is_stale |= name not in LAYOUT_NAMES
                 if name == "running_lines":
-                    self._note(left_out(before, edits))
+                    self._note(left_out(before.text, as_edits(edits)))
         return done
 
     def _note(self, lines: Sequence[tuple[str, str, int]]) -> None:
         """Notes (rule, words, place in the text as it is now) of lines that are not in it any more."""
-        text, spans, form = self.document
+        text = self.document.text
         marks = [mark(f"{LINE}{number}", place, text) for number, (*_, place) in enumerate(lines, len(self.removed))] if text else []
-        self.document = Document(text, sort_spans([*spans, *marks]), form)
+        self.document = Document(text, sort_spans([*self.document.spans, *marks]), self.document.form)
         self.removed += [(rule, words) for rule, words, _ in lines]
 
     def result(self) -> Normalized:
-        text, spans, _ = self.document
+        text, spans = self.document.text, self.document.spans
         counts = {name: self.counts[name] for name in NAMES if name in self.counts} if self.counts else {}
         if not self.removed:
             return Normalized(text, spans, counts)

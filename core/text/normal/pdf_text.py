@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from mspt.core.text.form import HEAD_CHARACTERS
-from mspt.core.text.normal.document import Document
+from mspt.core.text.normal.document import Document, Edits
 from mspt.core.text.normal.running_lines import running_lines
 from mspt.core.text.normal.settling import settled
 from mspt.core.text.normal.verbatim import verbatim
@@ -81,16 +81,17 @@ def one_character_lines(text: str) -> float:
     return sum(map(str.isalpha, ONE_CHARACTER.findall(padded))) / max(1, len(FILLED_LINE.findall(padded)))
 
 
-def han_blanks(document: Document, found: int) -> Iterator[Edit]:
+def han_blanks(document: Document) -> Edits:
     """Blanks between Han characters and their marks removed, where characters are spaced or a clause is beside; between words and names of a row they stay."""
     text = document.text
     if not text.isascii() and (" " in text or "\xa0" in text):
-        yield from settled(document, _closed_gaps)
+        return settled(document, _closed_gaps)
+    return []
 
 
 def _closed_gaps(document: Document) -> list[Edit]:
     text = document.text
-    regions = verbatim(document)
+    regions = verbatim(document, addresses=True)
     is_spaced = _is_spaced(text[:SAMPLE])
     gaps = (gap for run in SPACED.finditer(text) for gap in _gaps_to_close(run, is_spaced))
     return [Edit(start, end, "") for start, end in gaps if not regions.touch(start, end) and not NUMBERING.search(text, max(0, start - 14), start)]
@@ -136,12 +137,14 @@ def _is_scattered(sample: str) -> bool:
     return sample.count("\n") * MAX_SCATTERED > len(sample) > 10 * MAX_SCATTERED and one_character_lines(sample) >= MIN_ONE_CHARACTER
 
 
-def join_cut_words(document: Document, found: int) -> Iterator[Edit]:
-    """The second part of a word that a line end cuts moved up to its first. `found` is not asked."""
+def join_cut_words(document: Document) -> list[Edit]:
+    """The second part of a word that a line end cuts moved up to its first."""
+    return list(_joined_words(document)) if document.form != "code" else []
+
+
+def _joined_words(document: Document) -> Iterator[Edit]:
     text = document.text
-    if document.form == "code":
-        return
-    regions = verbatim(document, addresses=False)
+    regions = verbatim(document)
     for word in cut_words(text):
         token = TOKEN.match(text, word.start)
         end = token.end() if token else word.start
@@ -188,8 +191,8 @@ def _cuts_words(sample: str) -> bool:
     return cut >= max(MIN_CUT_WORDS, MIN_CUT_SHARE * sample.count("\n"))
 
 
-def drop_ligatures(document: Document, found: int) -> Iterator[Edit]:
-    """Ligatures to their letters. `found` is not asked."""
-    if document.form != "code" and not document.text.isascii():
-        for match in LIGATURE.finditer(document.text):
-            yield Edit(*match.span(), LIGATURES[match[0]])
+def drop_ligatures(document: Document) -> list[Edit]:
+    """Ligatures to their letters."""
+    if document.form == "code" or document.text.isascii():
+        return []
+    return [Edit(*match.span(), LIGATURES[match[0]]) for match in LIGATURE.finditer(document.text)]

@@ -13,7 +13,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from mspt.core.text.normal.document import Document
+from mspt.core.text.normal.document import Document, Edits
 from mspt.core.text.normal.settling import settled
 from mspt.core.text.normal.verbatim import verbatim
 from mspt.core.text.script import code_points
@@ -45,16 +45,17 @@ BRACKETS = re.compile(r"\(([^()（）\n]{1,200})\)")
 BEHIND_WORD = re.compile(r"[\w\])`$*]", re.ASCII)  # a call, a link's target, a footnote
 
 
-def unify(document: Document, found: int) -> Iterator[Edit]:
-    """The marks of Chinese sentences, and pairs of brackets in them; not in code, addresses and paths. Idempotent. `found` is not asked."""
+def unify(document: Document) -> Edits:
+    """The marks of Chinese sentences, and pairs of brackets in them; not in code, addresses and paths. Idempotent."""
     text = document.text
     if not text.isascii() and document.form != "code" and any(sign in text for sign in SIGNS):
-        yield from settled(document, _edits)
+        return settled(document, _edits)
+    return []
 
 
 def _edits(document: Document) -> list[Edit]:
     text = document.text
-    regions = cache(partial(verbatim, document))  # looked for when there is something to change
+    regions = cache(partial(verbatim, document, addresses=True))  # looked for when there is something to change
     brackets = [one for one in _brackets(text) if not regions().touch(one.start, one.end)]
     # As long as before; what stands behind a pair that is in full width now belongs to the sentence too.
     bracketed, _ = edit(text, (), brackets)

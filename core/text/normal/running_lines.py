@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from mspt.core.text.normal.document import Document
+from mspt.core.text.normal.document import Document, Edits
 from mspt.core.text.normal.settling import settled
 from mspt.core.text.rules.line_rules import Cut
 from mspt.core.text.spans import Edit
@@ -64,12 +64,12 @@ def running_lines(text: str) -> list[Cut]:
     return [Cut(place.start, place.end, "running-line" if any(map(str.isalpha, place.key)) else "page-number") for place in places]
 
 
-def drop_running_lines(document: Document, found: int) -> Iterator[Edit]:
-    """Heads, feet and page numbers removed, with the blank lines and form feeds around them where a sentence goes on. `found` is not asked."""
-    yield from settled(document, _edits)
+def drop_running_lines(document: Document) -> Edits:
+    """Heads, feet and page numbers removed, with the blank lines and form feeds around them where a sentence goes on."""
+    return settled(document, _edits)
 
 
-def left_out(text: str, edits: list[Edit]) -> list[tuple[str, str, int]]:
+def left_out(text: str, edits: Sequence[Edit]) -> list[tuple[str, str, int]]:
     """Of the lines that `edits` (of drop_running_lines) remove from `text`: rule, words, and where in the new text they would stand."""
     found, growth, behind = [], 0, iter(edits)
     one = next(behind)

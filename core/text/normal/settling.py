@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mspt.core.text.normal.document import Document
-from mspt.core.text.spans import Edit, edit
+from mspt.core.text.normal.document import Document, Edits
 
 
-def settled(document: Document, find: Callable[[Document], list[Edit]]) -> list[Edit]:
+def settled(document: Document, find: Callable[[Document], Edits]) -> Edits:
     """The edits that `find` finds; none where it would find more in the text that they make.
 
     For steps that judge a document by evidence which their own edits change. Text that would change again was not understood, and stays as it is.
     """
     edits = find(document)
-    if edits:
-        text, spans = edit(document.text, document.spans, edits)
-        if find(document._replace(text=text, spans=spans)):
-            return []
-    return edits
+    return edits if not len(edits) or not len(find(document.edited(edits))) else []

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -49,20 +48,21 @@ class Tag(NamedTuple):
     end: int
 
 
-def html_tags(document: Document, found: int) -> Iterator[Edit]:
-    """Tags of HTML removed; those that break lines leave a line end. Idempotent. `found` is not asked."""
+def html_tags(document: Document) -> list[Edit]:
+    """Tags of HTML removed; those that break lines leave a line end. Idempotent."""
     text = document.text
-    if document.form not in FORMS or text.count("<") < MIN_TAGS or not _has_tags(text):
-        return
-    tags, others = _html(text, verbatim(document, addresses=False, indented=True))
+    if document.form not in FORMS or not _has_tags(text):
+        return []
+    tags, others = _html(text, verbatim(document, indented=True))
     residues = [tag for tag in tags if not _is_alone(text, tag)]
     balance = Counter[str]()
     for tag in tags:
         if tag.name in INLINE:
             balance[tag.name] += -1 if tag.is_closing else 1
     others += sum(1 for tag in residues if _is_named(text, tag)) + sum(map(abs, balance.values()))
-    if len(residues) >= MIN_TAGS and others <= MAX_OTHER * len(residues) and is_plain(text):
-        yield from (Edit(tag.start, tag.end, "\n" if tag.name in BREAKS and not _is_at_border(text, tag) else "") for tag in tags)
+    if len(residues) < MIN_TAGS or others > MAX_OTHER * len(residues) or not is_plain(document):
+        return []
+    return [Edit(tag.start, tag.end, "\n" if tag.name in BREAKS and not _is_at_border(text, tag) else "") for tag in tags]
 
 
 def _has_tags(text: str) -> bool:
@@ -74,19 +74,20 @@ def _is_tag(name: str) -> bool:
     return name in INLINE or name in EMPTY or name in BREAKS
 
 
-def bbcode(document: Document, found: int) -> Iterator[Edit]:
-    """Pairs of BBCode removed: [b]bold[/b], [url=http://a.b]text[/url]; of pictures what is between them too. Idempotent. `found` is not asked."""
+def bbcode(document: Document) -> list[Edit]:
+    """Pairs of BBCode removed: [b]bold[/b], [url=http://a.b]text[/url]; of pictures what is between them too. Idempotent."""
     text = document.text
-    if document.form not in FORMS or "[/" not in text or not BBCODE.search(text) or is_marked_down(text):
-        return
-    pairs, others = _pairs(text, verbatim(document, addresses=False, indented=True))
-    if 2 * len(pairs) >= MIN_TAGS and others <= MAX_OTHER * 2 * len(pairs) and is_plain(text):
-        removed = (((first.start, last.end),) if first.name in DROPPED else ((first.start, first.end), (last.start, last.end)) for first, last in pairs)
-        reached = 0
-        for start, end in sorted(part for parts in removed for part in parts):
-            if start >= reached:
-                yield Edit(start, end, "")
-                reached = end
+    if document.form not in FORMS or "[/" not in text or not BBCODE.search(text) or is_marked_down(document):
+        return []
+    pairs, others = _pairs(text, verbatim(document, indented=True))
+    if 2 * len(pairs) < MIN_TAGS or others > MAX_OTHER * 2 * len(pairs) or not is_plain(document):
+        return []
+    removed = (((first.start, last.end),) if first.name in DROPPED else ((first.start, first.end), (last.start, last.end)) for first, last in pairs)
+    edits: list[Edit] = []
+    for start, end in sorted(part for parts in removed for part in parts):
+        if not edits or start >= edits[-1].end:
+            edits.append(Edit(start, end, ""))
+    return edits
 
 
 def _html(text: str, regions: Regions) -> tuple[list[Tag], int]:

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
 
-from mspt.core.text.normal.document import VERBATIM_TAGS, Document, fences
+from mspt.core.text.normal.document import Document
 
 MAX_INLINE_CODE = 200  # characters between backticks, as in scan.py
 INLINE_CODE = re.compile(r"`(?<!``)(`{0,2}+)(?!`)[^`\n]{1,200}`\1(?!`)")
@@ -34,14 +34,19 @@ class Regions:
                 self.starts.append(start)
                 self.ends.append(end)
 
+    @property
+    def stretches(self) -> list[tuple[int, int]]:
+        """All of them, [start, end)."""
+        return list(zip(self.starts, self.ends, strict=True))
+
     def touch(self, start: int, end: int) -> bool:
         """Whether a stretch overlaps [start, end)."""
         before = bisect_left(self.starts, end)  # stretches that start before its end
         return before > 0 and self.ends[before - 1] > start
 
 
-@lru_cache(maxsize=8)  # several steps ask for the same document
-def verbatim(document: Document, *, addresses: bool = True, indented: bool = False) -> Regions:
+@lru_cache(maxsize=4)  # several steps ask for the same document
+def verbatim(document: Document, *, addresses: bool = False, indented: bool = False) -> Regions:
     """What of a document is code or a path of Windows; and addresses; and, where `indented`, lines indented by four blanks or a tab, which may be code."""
     text = document.text
     if document.form == "code":
@@ -59,8 +64,7 @@ def verbatim(document: Document, *, addresses: bool = True, indented: bool = Fal
 @lru_cache(maxsize=2)
 def _code(document: Document) -> list[tuple[int, int]]:
     text = document.text
-    found = [(start, end) for tag, start, end in document.spans if tag in VERBATIM_TAGS]
-    found += fences(text)
+    found = [*document.elements, *((start, end) for start, end in document.fences.tolist())]
     if "`" in text:
         found += (match.span() for match in INLINE_CODE.finditer(text))
     found += _paths(text)

@@ -36,30 +36,29 @@ PERCENTS = re.compile(r"%[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2})*+")
 ADDRESS_BEFORE, ADDRESS_AFTER = re.compile(r"[\w/=&?#.~+-]", re.ASCII), re.compile(r"[\w/=&?#~+-]", re.ASCII)
 
 
-def entities(document: Document, found: int) -> Iterator[Edit]:
-    """Named and numeric entities undone, however often their ampersand was escaped. Idempotent. `found` is not asked."""
+def entities(document: Document) -> list[Edit]:
+    """Named and numeric entities undone, however often their ampersand was escaped. Idempotent."""
     text = document.text
-    if text.count("&") < MIN_ESCAPES or document.form not in FORMS:
-        return
+    if document.form not in FORMS:
+        return []
     anywhere = [Edit(*match.span(), written) for match in ENTITY.finditer(text) if (written := _entity(match))]
-    if len(anywhere) < MIN_ESCAPES or is_marked_down(text):
-        return
-    regions = verbatim(document)
+    if len(anywhere) < MIN_ESCAPES or is_marked_down(document):
+        return []
+    regions = verbatim(document, addresses=True)
     known = [one for one in anywhere if not regions.touch(one.start, one.end)]
     others = sum(1 for _ in _outside(re.compile("&"), text, regions)) - len(known)
     edits = [one for one in known if text[one.start : one.end] != one.replacement]
     named = sum(1 for one in edits if NAMED_BEFORE.match(text, max(0, one.start - 1)) and NAMED_AFTER.match(text, one.end))
     is_habit = len(edits) >= MIN_ESCAPES and others <= MAX_OTHER * len(edits) and named <= MAX_NAMED * len(edits)
-    if is_habit and is_plain(text):
-        yield from edits
+    return edits if is_habit and is_plain(document) else []
 
 
-def percents(document: Document, found: int) -> Iterator[Edit]:
-    """Percent-encoded UTF-8 in prose undone; what looks like a part of an address stays. Idempotent. `found` is not asked."""
+def percents(document: Document) -> list[Edit]:
+    """Percent-encoded UTF-8 in prose undone; what looks like a part of an address stays. Idempotent."""
     text = document.text
     if text.count("%") < 2 * MIN_ESCAPES or document.form not in FORMS or not _may_be_encoded(text):
-        return
-    regions = verbatim(document)
+        return []
+    regions = verbatim(document, addresses=True)
     runs = [match.span() for match in _outside(PERCENTS, text, regions)]
     share = sum(end - start for start, end in runs) / len(text)
     edits = [Edit(start, end, new) for start, end in runs if (share >= SOLE_SHARE or not _is_address(text, start, end)) and (new := _octets(text[start:end]))]
@@ -69,8 +68,13 @@ def percents(document: Document, found: int) -> Iterator[Edit]:
     is_habit = sum(not one.replacement.isascii() for one in edits) >= MIN_ESCAPES or (edits and share >= SOLE_SHARE)
     is_instead = others <= MAX_OTHER * escaped and bare(text, characters) <= MAX_BARE * len(characters)
     is_main = share >= SOLE_SHARE or (share >= MAIN_SHARE and len(characters) >= MANY_ESCAPES)
-    if is_habit and is_instead and (is_main or not is_about_escapes(text)):
-        yield from edits
+    return edits if is_habit and is_instead and (is_main or not is_about_escapes(text)) else []
+
+
+@lru_cache(maxsize=2)  # several steps ask
+def is_marked_down(document: Document) -> bool:
+    """Whether a document is Markdown."""
+    return is_markdown(document.text[:HEAD_CHARACTERS].encode("utf-8", "replace"))
 
 
 def _may_be_encoded(text: str) -> bool:
@@ -80,14 +84,9 @@ def _may_be_encoded(text: str) -> bool:
     return loose >= MIN_ESCAPES or sum(end - start for start, end in runs) >= SOLE_SHARE * len(text)
 
 
-def is_plain(text: str) -> bool:
+def is_plain(document: Document) -> bool:
     """Whether prose is plain text, in which entities and tags have no meaning: no Markdown, and nothing about HTML and its kin."""
-    return not is_marked_down(text) and not is_about_escapes(text)
-
-
-@lru_cache(maxsize=2)  # several steps ask
-def is_marked_down(text: str) -> bool:
-    return is_markdown(text[:HEAD_CHARACTERS].encode("utf-8", "replace"))
+    return not is_marked_down(document) and not is_about_escapes(document.text)
 
 
 def _outside(pattern: re.Pattern[str], text: str, regions: Regions) -> Iterator[re.Match[str]]:

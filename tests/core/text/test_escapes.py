@@ -44,7 +44,7 @@ texts = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
 def undone(text: str, form: str = "prose") -> str:
-    return edit(text, (), list(backslashes(Document(text, (), form), 0)))[0]
+    return edit(text, (), list(backslashes(Document(text, (), form))))[0]
 
 
 @pytest.mark.parametrize("text", [CHAPTER, STORY])
@@ -105,7 +105,7 @@ def test_only_prose_is_read_back(form: str) -> None:
 def test_code_elements_and_fences_stay() -> None:
     text = "A.\\nB.\\nC.\\nD.\\nE.\\nF"
     spans = (Span("p", 0, 9), Span("pre", 9, 12))
-    assert edit(text, spans, list(backslashes(Document(text, spans, "prose"), 0)))[0] == "A.\nB.\nC.\\nD.\nE.\nF"
+    assert edit(text, spans, list(backslashes(Document(text, spans, "prose"))))[0] == "A.\nB.\nC.\\nD.\nE.\nF"
 
 
 def test_a_json_string_is_read_with_the_programs_in_it() -> None:
@@ -123,7 +123,7 @@ def test_lone_surrogates_letters_and_controls_stay() -> None:
 def test_twice_is_once_and_spans_stay_valid(text: str, data: st.DataObject) -> None:
     borders = st.integers(0, len(text))
     spans = tuple(Span("p", *sorted(pair)) for pair in data.draw(st.lists(st.tuples(borders, borders), max_size=3)) if pair[0] != pair[1])
-    written, moved = edit(text, spans, list(backslashes(Document(text, spans, "prose"), 0)))
+    written, moved = edit(text, spans, list(backslashes(Document(text, spans, "prose"))))
     assert undone(written) == written
     assert all(0 <= start < end <= len(written) for _, start, end in moved)
     written.encode()  # no lone surrogate was made

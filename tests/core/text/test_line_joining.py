@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mspt.core.text.form import detect_form
+from mspt.core.text.normal.document import as_edits
 from mspt.core.text.normal.line_joining import find_wrapping, join_lines
 from mspt.core.text.normal.normalize import Document
 from mspt.core.text.spans import Span, edit
@@ -39,7 +40,7 @@ texts = st.lists(
 
 
 def joined(text: str, form: str = "prose") -> str:
-    return edit(text, (), list(join_lines(Document(text, (), form), 0)))[0]
+    return edit(text, (), as_edits(join_lines(Document(text, (), form))))[0]
 
 
 def wrap_han(paragraph: str, width: int, first: str = "") -> str:
@@ -160,7 +161,7 @@ def test_lines_of_programs_in_wrapped_prose_stay(line: str) -> None:
 def test_only_prose_without_spans_is_joined(form: str) -> None:
     text = "\n\n".join(textwrap.fill(one, 60) for one in PARAGRAPHS * 2)
     assert joined(text, form) == text
-    assert not list(join_lines(Document(text, (Span("p", 0, 40),), "prose"), 0))
+    assert not len(join_lines(Document(text, (Span("p", 0, 40),), "prose")))
 
 
 def test_what_is_found() -> None:
@@ -199,13 +200,13 @@ def test_hostile_repetition_takes_linear_time(unit: str) -> None:
 def test_real_documents_that_are_not_wrapped_stay(shared: Path, name: str) -> None:
     with gzip.open(shared / "data" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         texts = [json.loads(line)["text"] for line in lines]
-    assert not [text[:80] for text in texts if list(join_lines(Document(text, (), "prose"), 0))]
+    assert not [text[:80] for text in texts if len(join_lines(Document(text, (), "prose")))]
 
 
 def test_real_wrapped_documents_are_joined(shared: Path) -> None:
     with gzip.open(shared / "data" / "en_public_domain.jsonl.gz", "rt", encoding="utf-8") as lines:
         documents = [json.loads(line) for line in lines]
-    changed = {one["id"] for one in documents if list(join_lines(Document(one["text"], (), detect_form(one["text"]).form), 0))}
+    changed = {one["id"] for one in documents if len(join_lines(Document(one["text"], (), detect_form(one["text"]).form)))}
     wrapped = {one["id"] for one in documents if one["id"].startswith(("jargon", "botchan", "nltk:genesis"))}
     assert changed <= wrapped  # speeches with a line for each paragraph, and Shakespeare's verse, are none of them
     assert len(changed) >= 0.95 * len(wrapped)

@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mspt.core.text.normal.normalize import Switches, normalize
+from mspt.core.text.normal.classes import look
+from mspt.core.text.normal.document import Document
+from mspt.core.text.normal.normalize import BY_EVIDENCE, LAYOUT, OF_CHARACTERS, Switches, normalize
 from mspt.core.text.spans import Span
 
 # Text by the characters that steps look at, beside others that they must leave alone.
@@ -258,3 +260,21 @@ def test_real_text_does_not_change_twice(shared: Path, name: str) -> None:
         for switches in (Switches(), everything):
             once = normalize(text, switches=switches)
             assert normalize(once.text, switches=switches) == (once.text, (), {}, ())
+
+
+SIGNS_OF_STEPS = [*" \t\n\r\xa0\u3000\u200b\ue000\u2581Ａ\u0301\\&%<>[/]`ae中，", "\\n", "\\u4e2d", "\\xe4\\xb8\\xad", '\\"', "&amp;", "&#8217;", "%E4%B8%AD"]
+SIGNS_OF_STEPS += ["<b>", "</b>", "<br/>", "[b]", "[/b]", "    ", "\n\n\n\n", " \n", "```\n", "a b c the lamps that he saw from the light\n"]
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(SIGNS_OF_STEPS), max_size=40).map("".join), st.integers(1, 8), st.sampled_from(["prose", "verse", "code"]))
+def test_steps_that_have_something_to_do_are_not_passed_over(piece: str, times: int, form: str) -> None:
+    """`look` may say that a step is needed in vain, but not miss one; nor may it after the steps of layout, which it is not asked about again."""
+    document = Document(piece * times, (), form)
+    seen = look(document.codes)
+    for step in (*OF_CHARACTERS, *LAYOUT, *BY_EVIDENCE):
+        assert seen & step.needs or not len(step.find(document)), step.name
+    for layout in LAYOUT:
+        document = document.edited(layout.find(document))
+        for step in (*LAYOUT, *BY_EVIDENCE):
+            assert seen & step.needs or not len(step.find(document)), (layout.name, step.name)

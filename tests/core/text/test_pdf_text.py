@@ -48,7 +48,7 @@ STEPS = (han_blanks, join_cut_words, drop_ligatures)
 
 
 def changed(step: object, text: str, form: str = "prose") -> str:
-    return edit(text, (), list(step(Document(text, (), form), 0)))[0]  # type: ignore[operator]
+    return edit(text, (), list(step(Document(text, (), form))))[0]  # type: ignore[operator]
 
 
 def hyphenate(text: str, width: int) -> str:
@@ -158,7 +158,7 @@ def test_twice_is_once_and_spans_stay_valid(text: str, data: st.DataObject) -> N
     borders = st.integers(0, len(text))
     spans = tuple(Span("p", *sorted(pair)) for pair in data.draw(st.lists(st.tuples(borders, borders), max_size=3)) if pair[0] != pair[1])
     for step in STEPS:
-        written, moved = edit(text, spans, list(step(Document(text, spans, "prose"), 0)))
+        written, moved = edit(text, spans, list(step(Document(text, spans, "prose"))))
         assert changed(step, written) == written
         assert all(0 <= start < end <= len(written) for _, start, end in moved)
 

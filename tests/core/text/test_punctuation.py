@@ -21,7 +21,7 @@ texts = st.lists(PIECES, max_size=40).map("".join)
 
 
 def unified(text: str, form: str = "prose") -> str:
-    return edit(text, (), list(unify(Document(text, (), form), 0)))[0]
+    return edit(text, (), list(unify(Document(text, (), form))))[0]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_code_stays() -> None:
     assert unified("x = '中文,中文'  # 注释,说明", form="code") == "x = '中文,中文'  # 注释,说明"
     text = "正文,正文 代码,代码"
     spans = (Span("p", 0, 11), Span("code", 6, 11))
-    written, moved = edit(text, spans, list(unify(Document(text, spans, "prose"), 0)))
+    written, moved = edit(text, spans, list(unify(Document(text, spans, "prose"))))
     assert written == "正文，正文 代码,代码"
     assert moved == spans
 
@@ -81,7 +81,7 @@ def test_code_stays() -> None:
 def test_twice_is_once_and_spans_stay_valid(text: str, data: st.DataObject) -> None:
     borders = st.integers(0, len(text))
     spans = tuple(Span("p", *sorted(pair)) for pair in data.draw(st.lists(st.tuples(borders, borders), max_size=3)) if pair[0] != pair[1])
-    written, moved = edit(text, spans, list(unify(Document(text, spans, "prose"), 0)))
+    written, moved = edit(text, spans, list(unify(Document(text, spans, "prose"))))
     assert unified(written) == written
     assert all(0 <= start < end <= len(written) for _, start, end in moved)
     plain = str.maketrans("，。！？：；（）…", ",.!?:;().")  # nothing but marks and blanks has changed
@@ -104,6 +104,6 @@ def test_real_text_changes_in_marks_alone(shared: Path, name: str) -> None:
     with gzip.open(shared / "data" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         texts = [json.loads(line)["text"] for _, line in zip(range(300), lines, strict=False)]
     for text in texts:
-        for one in unify(Document(text, (), "prose"), 0):
+        for one in unify(Document(text, (), "prose")):
             assert text[one.start : one.end].rstrip(" ")[0] in ",.!?:;()"
             assert one.replacement in ("，", "。", "！", "？", "：", "；", "（", "）", "……") or set(one.replacement) <= set("！？")

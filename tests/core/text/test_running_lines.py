@@ -21,7 +21,7 @@ WORDS = SENTENCE.split()
 
 
 def dropped(text: str) -> str:
-    return edit(text, (), list(drop_running_lines(Document(text, (), "prose"), 0)))[0]
+    return edit(text, (), list(drop_running_lines(Document(text, (), "prose"))))[0]
 
 
 def body(page: int, lines: int = 30) -> str:

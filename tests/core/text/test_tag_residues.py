@@ -48,7 +48,7 @@ texts = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
 def cleaned(step: object, text: str, form: str = "prose") -> str:
-    return edit(text, (), list(step(Document(text, (), form), 0)))[0]  # type: ignore[operator]
+    return edit(text, (), list(step(Document(text, (), form))))[0]  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_twice_is_once_and_spans_stay_valid(text: str, data: st.DataObject) -> N
     borders = st.integers(0, len(text))
     spans = tuple(Span("p", *sorted(pair)) for pair in data.draw(st.lists(st.tuples(borders, borders), max_size=3)) if pair[0] != pair[1])
     for step in (html_tags, bbcode):
-        written, moved = edit(text, spans, list(step(Document(text, spans, "prose"), 0)))
+        written, moved = edit(text, spans, list(step(Document(text, spans, "prose"))))
         assert cleaned(step, written) == written
         assert all(0 <= start < end <= len(written) for _, start, end in moved)
 
@@ -147,5 +147,5 @@ def test_real_chapters_lose_their_tags_and_nothing_else(shared: Path) -> None:
 def test_real_documents_stay(shared: Path, name: str) -> None:
     with gzip.open(shared / "data" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         texts = [json.loads(line)["text"] for line in lines]
-    changed = [text[:80] for text in texts for step in (html_tags, bbcode) if list(step(Document(text, (), detect_form(text).form), 0))]
+    changed = [text[:80] for text in texts for step in (html_tags, bbcode) if list(step(Document(text, (), detect_form(text).form)))]
     assert not changed

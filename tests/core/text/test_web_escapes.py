@@ -47,7 +47,7 @@ texts = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
 def read(step: object, text: str, form: str = "prose") -> str:
-    return edit(text, (), list(step(Document(text, (), form), 0)))[0]  # type: ignore[operator]
+    return edit(text, (), list(step(Document(text, (), form))))[0]  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("times", [1, 2, 4])
@@ -122,7 +122,7 @@ def test_twice_is_once_and_spans_stay_valid(text: str, data: st.DataObject) -> N
     borders = st.integers(0, len(text))
     spans = tuple(Span("p", *sorted(pair)) for pair in data.draw(st.lists(st.tuples(borders, borders), max_size=3)) if pair[0] != pair[1])
     for step in (entities, percents):
-        written, moved = edit(text, spans, list(step(Document(text, spans, "prose"), 0)))
+        written, moved = edit(text, spans, list(step(Document(text, spans, "prose"))))
         assert read(step, written) == written
         assert all(0 <= start < end <= len(written) for _, start, end in moved)
 
@@ -143,4 +143,4 @@ def test_hostile_repetition_takes_linear_time(unit: str) -> None:
 def test_real_documents_stay(shared: Path, name: str) -> None:
     with gzip.open(shared / "data" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         texts = [json.loads(line)["text"] for line in lines]
-    assert not [text[:80] for text in texts for step in (entities, percents) if list(step(Document(text, (), "prose"), 0))]
+    assert not [text[:80] for text in texts for step in (entities, percents) if list(step(Document(text, (), "prose")))]
