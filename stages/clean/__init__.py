@@ -266,6 +266,7 @@ STAGE = Stage(
     config=CleanConfig,
     run=run,
     writes="docs",
+    revision=2,
     reads={
         "paths": Paths("raw files, directories or patterns"),
         "docs": Read("docs", producer="clean", optional=True, automatic=False, help="clean the documents of this artifact again instead of raw files"),

@@ -72,7 +72,7 @@ NAME_SERVERS = frozenset({"114.114.114.114", "114.114.115.115", "223.5.5.5", "22
 MAX_VERSION_PART = 31  # four parts up to here are as likely a version or a section; of random public addresses 1 in 4,000
 IPV6 = re.compile(r"[23](?<![A-Za-z0-9_:.].)[0-9A-Fa-f]{3}:[0-9A-Fa-f:]{2,35}(?![A-Za-z0-9_:])")  # 2000::/3, all that is routed today
 
-GROUP_BEFORE = re.compile(r"[0-9][ -]\Z")
+GROUP_BEFORE, GROUP_BEHIND = re.compile(r"[0-9][ -]\Z"), re.compile(r" [0-9]{4}(?![0-9-])")
 # What stands before a number that is none of a person's; the end of the context is what counts.
 SERIAL_LABEL = re.compile(
     r"(?i:订单|单号|编号|流水|序列|货号|批号|批次|条码|条形码|运单|快递|合同|发票|文号|型号|主键|时间戳|第|\b(?:order|serial|invoice|batch|tracking|timestamp|isbn|issn|doi|sku|sn|s/n|uid|no|ref|lot))"
@@ -118,7 +118,7 @@ def _is_mobile(match: re.Match[str]) -> bool:
 def _is_landline(match: re.Match[str]) -> bool:
     if not match["country"] and "" in (match["gap"], match["long_gap"]):  # 01087654321 is a number like any other unless it is called a telephone
         return PHONE_LABEL.search(_context(match)) is not None
-    in_row = " " in (match["gap"], match["long_gap"]) and not match["country"] and _follows_group(match)
+    in_row = " " in (match["gap"], match["long_gap"]) and not match["country"] and (_follows_group(match) or GROUP_BEHIND.match(match.string, match.end()))
     return not (in_row or SERIAL_LABEL.search(_context(match)))
 
 

@@ -41,7 +41,7 @@ ADDED_LABELS = tuple(f"{add}{v}" for add in ("加", "加 ", "+", "＋") for v in
 WECHAT = re.compile(
     r"(?:微信|薇信|威信|[Ww]e[Cc]hat|WECHAT|[Vv]信|[VvWw][Xx]|(?<=[加+＋ ])[Vv])(?P<sure>号码?|[账帐]号|[ ]?(?:ID|id|Id))?"
     r"(?P<gap>[ \t]{0,3}[:：是为]?[ \t]{0,3})"
-    r"(?P<value>[A-Za-z][A-Za-z0-9_-]{5,19}|[1-9][0-9]{5,10})(?![A-Za-z0-9_@/(-]|\.[A-Za-z0-9]| [A-Za-z])"
+    r"(?P<value>[A-Za-z][A-Za-z0-9_-]{5,19}|[1-9][0-9]{5,10})(?![A-Za-z0-9_@/(-]|\.[A-Za-z0-9])(?P<goes_on> [A-Za-z])?"
 )
 # What follows 微信 in text about the product.
 PRODUCT_WORDS = frozenset(
@@ -122,6 +122,11 @@ def _qq_at(text: str, label: int) -> tuple[int, int] | None:
     return match.span("value") if match else None
 
 
+def _spaced_qq_at(text: str, label: int) -> tuple[int, int] | None:
+    match = None if _is_in_word(text, label) else QQ.match(text, label + 1)
+    return match.span("value") if match else None
+
+
 def _wechat_at(text: str, label: int) -> tuple[int, int] | None:
     """The account behind a label: one that is called so, that has a sign between, or that is at least no word."""
     match = None if _is_in_word(text, label) else WECHAT.match(text, label)
@@ -129,9 +134,9 @@ def _wechat_at(text: str, label: int) -> tuple[int, int] | None:
         return None
     value = match["value"]
     told = bool(match["sure"] or match["gap"].strip() or text[max(0, label - 2) : label].rstrip()[-1:] in tuple("加+＋"))
-    if value.isalpha():
-        return match.span("value") if told and value.lower() not in PRODUCT_WORDS else None
-    is_name = value.islower() and text[label + 1] == "信"  # 微信 8 and wx_1 are versions and variables
+    if value.isalpha():  # 微信：please scan the code
+        return match.span("value") if told and not match["goes_on"] and value.lower() not in PRODUCT_WORDS else None
+    is_name = value.islower() and text[label + 1] == "信" and not match["goes_on"]  # 微信 8 and wx_1 are versions and variables
     return match.span("value") if told or is_name else None
 
 
@@ -148,6 +153,7 @@ Reader = Callable[[str, int], tuple[int, int] | None]
 SIGNS: Mapping[str, tuple[str, Reader]] = {
     **dict.fromkeys(("@", "＠"), ("email", _email_at)),
     **dict.fromkeys(QQ_LABELS, ("qq", _qq_at)),
+    **dict.fromkeys(("Q Q", "q q"), ("qq", _spaced_qq_at)),
     **dict.fromkeys(WECHAT_LABELS, ("wechat", _wechat_at)),
     **dict.fromkeys(ADDED_LABELS, ("wechat", _added_at)),
     **dict.fromkeys(PREFIXES, ("secret", key_at)),

@@ -23,6 +23,11 @@ from support.personal import NEGATIVES, POSITIVES, negatives, positives
     [
         ("写信给 li.lei+a@mail.example.com.cn。", "写信给 [email]。"),
         ("邮箱zhang@qq.com，", "邮箱[email]，"),
+        ("VX：abc49184 or call, 加v li_61339 ok", "VX：[wechat] or call, 加v [wechat] ok"),
+        ("微信：please scan the code, 微信 openid_1 is a field", "微信：please scan the code, 微信 openid_1 is a field"),
+        ("Q Q：26060635，q q 8034435", "Q Q：[qq]，q q [qq]"),
+        ("FAQ Q 26060635 IQ Q:12345", "FAQ Q 26060635 IQ Q:12345"),
+        ("样本 0818 8006 6046 1635，电话 0818 8006604 8006605", "样本 0818 8006 6046 1635，电话 [landline] 8006605"),
         ("手机13812345678，或 +86 138-1234-5678、0086 13912345678。", "手机[phone]，或 [phone]、[phone]。"),
         ("13812345678 13912345678/13712345678", "[phone] [phone]/[phone]"),
         ("（010）62345678-8001 0755-8888 8888 0086-755-88888888", "[landline] [landline] [landline]"),
