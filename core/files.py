@@ -8,6 +8,7 @@ import hashlib
 import itertools
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,9 @@ from mspt.core.errors import CheckFailed, MachineError
 
 _attempts = itertools.count()
 TEMPORARY = ".tmp-"  # in every temporary name; whatever carries it was cut off and is removed by the next run
+
+
+_SHORT_WRITE = re.compile(r"\d+ requested and \d+ written")
 
 
 def temporary_name(path: Path) -> Path:
@@ -102,7 +106,10 @@ def remove_temporaries(directory: Path) -> None:
 
 
 def is_disk_full(error: BaseException) -> bool:
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    """NumPy's tofile and save say only how much was written, without an errno."""
+    if not isinstance(error, OSError):
+        return False
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or (error.errno is None and _SHORT_WRITE.fullmatch(str(error)) is not None)
 
 
 def is_machine_fault(error: BaseException) -> bool:

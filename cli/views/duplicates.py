@@ -117,15 +117,19 @@ def show_cluster(shared: Context, artifact: Artifact, wanted: str) -> None:
         theirs = redacted(member["text"] or "")
         pieces = compare(ours, theirs)
         plain.append(_plain(member, theirs, pieces))
-        blocks += [
-            heading(f"removed  {member['id']}  {member['rule']}, similarity {member['similarity']:.3f}"),
-            text(f"{member['source']}  {member['ref']}"),
-            render(ours, theirs, pieces, styled=terminal()) if any(piece.kind != "equal" for piece in pieces) else text("the same text"),
-        ]
+        where = f"{member['source']}  {member['ref']}"
+        if all(piece.kind == "equal" for piece in pieces):
+            blocks.append(text(f"same  {member['id']}  {where}  {_how(member)}"))
+        else:
+            blocks += [heading(f"removed  {member['id']}  {_how(member)}"), text(where), render(ours, theirs, pieces, styled=terminal())]
     if len(plain) < len(removed):
         blocks.append(text(f"\n{len(removed) - len(plain)} more: -v", "dim"))
     value = {"ref": artifact.ref, "cluster": survivor, "survivor": {**kept, "text": ours}, "removed": plain}
     present(shared.console, value, *blocks)
+
+
+def _how(member: Mapping[str, Any]) -> str:
+    return f"{member['rule']}, similarity {member['similarity']:.3f}"
 
 
 def _since(kept: Mapping[str, Any]) -> str:

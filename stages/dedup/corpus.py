@@ -163,6 +163,7 @@ def build_corpus(job: Job[DedupConfig], docs: Docs, old: Sequence[Shard]) -> Cor
     own = shards[len(old) :]
     codes, ranks = np.zeros(start, np.uint16), np.empty(start, np.uint32)
     standing = _standing(job.config, own, [result.stats["names"] for result in results], sources, codes[num_old:])
+    _check_unique(docs.ref, standing.ids)
     ids = np.concatenate([_old_ids(old), standing.ids])
     ranks[:num_old] = _old_ranks(old)
     _rank(job.config, standing, ranks[num_old:], num_old)
@@ -186,6 +187,20 @@ def _standing(config: DedupConfig, shards: Sequence[Shard], names: Sequence[list
         codes[part] = np.array([number_of[name] for name in own_names], np.uint16)[own]
         found.source_ranks[part] = of_source[codes[part]]
     return found
+
+
+def _check_unique(ref: str, ids: npt.NDArray[np.uint8]) -> None:
+    """InputError where two documents have one id: verdicts name survivors by it."""
+    import numpy as np
+
+    halves = ids.view(np.uint64)
+    ordered = np.sort(halves[:, 0])
+    shared = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    of_half = halves[np.isin(halves[:, 0], shared)] if len(shared) else halves[:0]
+    found, counts = np.unique(of_half, axis=0, return_counts=True)
+    if (counts > 1).any():
+        name = found[counts > 1][0].tobytes().hex()
+        raise InputError(f"{ref}: {counts.max()} documents have the id {name}", "ids must be unique: make the docs again with `mspt clean`")
 
 
 def _rank(config: DedupConfig, standing: Standing, ranks: npt.NDArray[np.uint32], first: int) -> None:

@@ -22,21 +22,23 @@ DOCUMENT_BYTES = 160
 SHARD_FACTOR = 2
 
 
-def needed_bytes(docs: Docs, old: Sequence[Shard]) -> int:
-    """Memory without which a run may not go, whatever else is bounded by the setting."""
+def needed_bytes(docs: Docs, old: Sequence[Shard], workers: int) -> int:
+    """Memory without which a run may not go, whatever else is bounded by the setting. One worker is the process itself."""
     documents, largest = old[-1].end if old else 0, 0
     for shard in range(docs.num_shards):
         metadata = pq.read_metadata(docs.root / docs.text[shard].path)
         documents += metadata.num_rows
         largest = max(largest, sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)))
-    return BASE_BYTES + DOCUMENT_BYTES * documents + SHARD_FACTOR * largest
+    at_work = SHARD_FACTOR * largest
+    return BASE_BYTES + DOCUMENT_BYTES * documents + (at_work if workers == 1 else workers * (BASE_BYTES + at_work))
 
 
 def check_memory(job: Job[DedupConfig], docs: Docs, old: Sequence[Shard]) -> None:
     """MsptError where `--memory` says less than is needed."""
-    needed = -(-needed_bytes(docs, old) // 2**20)
+    needed = -(-needed_bytes(docs, old, job.workers) // 2**20)
     if job.config.memory is not None and job.config.memory < needed * 2**20:
+        with_workers = "1 worker" if job.workers == 1 else f"{job.workers} workers"
         raise MsptError(
-            f"memory = {job.config.memory / 2**20:.0f} MiB: these documents and their largest shard take {needed:,} MiB at least",
-            f"--memory {needed}MiB, or leave it out (three quarters of the machine's memory)",
+            f"memory = {job.config.memory / 2**20:.0f} MiB: these documents and their largest shard take {needed:,} MiB at least with {with_workers}",
+            f"--memory {needed}MiB{', or --workers 1' if job.workers > 1 else ''}",
         )

@@ -81,7 +81,7 @@ def test_a_survivor_in_an_older_artifact(capsys, workspace, made):
     workspace.run("dedup", {"workers": 1, "source_priority": ["web"]}, references={"docs": "more", "against": "dedup@v1"}, name="second")
     _, out, _ = look(capsys, workspace, "show", "second", "--cluster", document_id("books", "other"))
     assert "in dedup@v1" in out
-    assert "the same text" in out
+    assert f"same  {document_id('later', 'new')}  later  new  exact-duplicate, similarity 1.000" in out
 
 
 def test_a_survivor_that_was_cut_is_shown_as_it_was_compared(capsys, workspace):

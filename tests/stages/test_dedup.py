@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from mspt.core.errors import MsptError
+from mspt.core.errors import InputError, MsptError
 from mspt.core.text.documents import document_id
 from support.given import given, hashes, read_all, read_rejected
 from support.inline import work_inline
@@ -161,3 +161,9 @@ def test_workers_shards_and_a_killed_run_change_no_byte(workspace, tmp_path, mon
 
 def interrupted(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+def test_two_documents_of_one_id_are_refused(workspace):
+    given(workspace, [{"ref": "a", "text": LONG}, {"ref": "b", "text": "x"}, {"ref": "a", "text": "别的文字"}], shards=2)
+    with pytest.raises(InputError, match=f"2 documents have the id {document_id('given', 'a')}"):
+        dedup(workspace)

@@ -11,6 +11,9 @@ import time
 
 import pytest
 
+from mspt.core.errors import MachineError
+from mspt.core.files import is_disk_full
+from support.disks import resize, small_disk
 from support.given import given, hashes, read_rejected
 from support.inline import work_inline
 
@@ -59,6 +62,24 @@ def test_a_run_that_ends_in_any_phase_is_resumed(workspace, monkeypatch, phase):
     resumed = workspace.run("dedup", {"workers": 1}, references={"docs": "given"}, name="whole2")
     assert any("resuming" in note for note in workspace.notes.notes)
     assert {path.replace("whole2", "whole"): sha for path, sha in hashes(resumed).items()} == hashes(whole)
+
+
+def test_a_full_disk_is_said_and_the_run_goes_on_when_there_is_room(workspace, tmp_path, monkeypatch):
+    """NumPy's short writes carry no error number."""
+    assert is_disk_full(OSError("36824 requested and 11760 written"))
+    assert not is_disk_full(OSError("something else"))
+    work_inline(monkeypatch)
+    with small_disk(tmp_path / "disk", "3m") as disk:
+        full = type(workspace)(disk / "work")
+        texts = {str(i): families(1, 4000 + i)["0-0"] + "\n" + "".join(random.Random(i // 2).choices(LETTERS, k=300)) for i in range(120)}
+        given(full, texts, shards=2)
+        config = {"workers": 1, "paragraphs": True, "substrings": 50}
+        with pytest.raises(MachineError, match="is full"):
+            full.run("dedup", config, references={"docs": "given"})
+        resize(disk, "60m")
+        made = full.run("dedup", config, references={"docs": "given"})
+        assert any("resuming" in note for note in full.notes.notes)
+        assert made.manifest["counts"]["in"] == 120
 
 
 def interrupted(*_: object, **__: object) -> None:
