@@ -18,7 +18,7 @@ from mspt.core.text.readers.delimited import DELIMITERS, find_form
 
 HEAD_BYTES = 64 * 1024  # how much of a file `sniff` wants to see
 MAX_CONTROL_SHARE = 0.02  # NULs included; compressed or random bytes have .10
-MAX_NUL_SHARE = 0.3  # of long runs, which are survived inside text (preallocated logs); an image of zeros is not text
+MAX_NUL_SHARE = 0.3  # of long runs, which are survived inside text (preallocated logs); an image of zeros is not text, objects of JSON are
 NUL_RUN = re.compile(rb"\x00{16,}")
 
 Role = Literal["stream", "archive", "leaf", "unread"]
@@ -180,8 +180,8 @@ def _as_bytes_of_text(head: bytes) -> bytes | None:
     if not has_nul:
         return head if controls <= MAX_CONTROL_SHARE else None
     kept = NUL_RUN.sub(b"", head)
-    is_text = control_share(kept) + kept.count(0) / max(1, len(kept)) <= MAX_CONTROL_SHARE and len(head) - len(kept) <= MAX_NUL_SHARE * len(head)
-    return kept if is_text else None
+    is_text = control_share(kept) + kept.count(0) / max(1, len(kept)) <= MAX_CONTROL_SHARE
+    return kept if is_text and (len(head) - len(kept) <= MAX_NUL_SHARE * len(head) or JSON_START.match(kept)) else None
 
 
 def _kind_of_text(head: bytes, is_whole: bool) -> FileType:

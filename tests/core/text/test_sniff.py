@@ -172,6 +172,13 @@ def test_json_lines_and_json():
     assert kind(b"{% block %}\nno JSON\n") == "text"
 
 
+def test_lines_of_json_survive_more_nuls_than_text():
+    lines = b"".join(b'{"text": "\xe4\xbb\x8a\xe5\xa4\xa9 %d"}\n' % number for number in range(20))
+    assert kind(lines + b"\0" * 5000 + b"\n" + lines) == "jsonl"  # a crashed writer left them
+    assert kind(b"some text\n" * 20 + b"\0" * 5000) == "binary"
+    assert kind(b"\0" * 5000 + bytes(range(1, 32)) * 20 + lines) == "binary"
+
+
 def test_every_real_page_and_json_lines_file_of_the_shared_data_is_told(shared):
     for pattern, name in (("*/html/*.html.gz", "html"), ("*.jsonl.gz", "jsonl")):
         for path in sorted((shared / "data").glob(pattern)):
