@@ -74,10 +74,10 @@ class Segment:
 
 def show_training_row(shared: Context, artifact: Artifact, row: int, split: str) -> None:
     """A packed row: its segments, each with document, source, raw file and text."""
-    lines = provenance(artifact, row, split)
-    inputs, labels = read_row(artifact, row, split)
+    lines, file, place = provenance(artifact, row, split)
+    inputs, labels, ids = read_row(artifact, file, place)
     documents = trace(artifact, [line["id"] for line in lines])
-    decoded = decode_segments(artifact, labels, lines)
+    decoded = decode_segments(artifact, ids, lines)
     segments = [Segment(line, content, documents.get(line["id"])) for line, content in zip(lines, decoded, strict=True)]
     used = sum(line["end"] - line["start"] for line in lines)
     head = f"{artifact.ref}, {split} row {row:,}: {len(inputs):,} positions, {count(len(segments), 'document')}, {len(inputs) - used:,} padding"
@@ -97,7 +97,7 @@ def _segment(segment: Segment) -> list[RenderableType]:
     line, document = segment.line, segment.document
     whole = f"from token {line['document_offset']:,}" if line["document_offset"] else "from its start"
     title = f"[{line['start']}, {line['end']})  {line['source']}  {line['end'] - line['start']:,} tokens, {line['num_bytes']:,} bytes, {whole}"
-    place = redacted(document.get("url") or document.get("ref") or "") if document else "its document is not here any more"
+    place = redacted(" ".join(str(document[name]) for name in ("ref", "url") if document.get(name))) if document else "its document is not here any more"
     return [
         Rule(text(title), align="left", style="dim"),
         text(f"  {line['id']}  {place}", "dim"),
@@ -105,56 +105,55 @@ def _segment(segment: Segment) -> list[RenderableType]:
     ]
 
 
-def split_files(artifact: Artifact, split: str) -> list[Path]:
-    """The MindRecord files of a split in order."""
-    names = sorted(name for name in artifact.files if Path(name).name.startswith(f"{split}-") and name.endswith(".mindrecord"))
-    if not names:
-        have = sorted({Path(name).name.partition("-")[0] for name in artifact.files if name.endswith(".mindrecord")})
-        raise MsptError(f"{artifact.ref} has no {split} rows", f"--split {' or '.join(have) or '?'}")
-    return [artifact.root / name for name in names]
-
-
-def provenance(artifact: Artifact, row: int, split: str) -> list[dict[str, Any]]:
-    """Lines of rows-*.parquet about one row, by slot."""
+def provenance(artifact: Artifact, row: int, split: str) -> tuple[list[dict[str, Any]], str, int]:
+    """(lines of rows-*.parquet about one row, by slot; the MindRecord file that holds it; its place there). Other files are not read."""
     import pyarrow.parquet as pq
 
-    names = sorted(name for name in artifact.files if Path(name).name.startswith(f"rows-{split}") and name.endswith(".parquet"))
-    found: list[dict[str, Any]] = []
+    names = sorted(name for name in artifact.files if name.startswith(f"rows-{split}-") and name.endswith(".parquet"))
+    if not names:
+        have = sorted({name.split("-")[1] for name in artifact.files if name.startswith("rows-")})
+        other = f"--split {' or '.join(have)}" if have else "its documents lie in .bin/.idx by source (--format megatron): mspt trace ID finds one"
+        raise MsptError(f"{artifact.ref} has no {split} rows", other)
     last = -1
     for name in names:
-        table_ = pq.read_table(artifact.root / name, filters=[("row", "==", row)], partitioning=None)
-        found += table_.to_pylist()
-        last = max([last, *(g for g in [_last_row(artifact.root / name)] if g is not None)])
-    if not found:
-        split_files(artifact, split)  # says which splits there are
-        raise MsptError(f"{artifact.ref} has no {split} row {row:,}", f"its rows are 0 to {last:,}")
-    return sorted(found, key=lambda line: line["slot"])
+        first, end = _row_range(artifact.root / name)
+        last = max(last, end)
+        if first <= row <= end:
+            found = pq.read_table(artifact.root / name, filters=[("row", "==", row)], partitioning=None).to_pylist()
+            file = name.removeprefix("rows-").removesuffix(".parquet") + ".mindrecord"
+            return sorted(found, key=lambda line: line["slot"]), file, row - first
+    raise MsptError(f"{artifact.ref} has no {split} row {row:,}", f"its rows are 0 to {last:,}")
 
 
-def _last_row(path: Path) -> int | None:
-    import pyarrow.compute as pc
+def _row_range(path: Path) -> tuple[int, int]:
+    """(first, last) row of a file, from its footer."""
     import pyarrow.parquet as pq
 
-    value = pc.max(pq.read_table(path, columns=["row"], partitioning=None).column("row")).as_py()
-    return None if value is None else int(value)
+    metadata = pq.read_metadata(path)
+    column = metadata.schema.to_arrow_schema().names.index("row")
+    found = [metadata.row_group(i).column(column).statistics for i in range(metadata.num_row_groups)]
+    return min(s.min for s in found), max(s.max for s in found)
 
 
-def read_row(artifact: Artifact, row: int, split: str) -> tuple[list[int], list[int]]:
-    """(input_ids, labels) of one row, by position and not by skipping."""
+def read_row(artifact: Artifact, file: str, place: int) -> tuple[list[int], list[int], list[int]]:
+    """(input_ids, labels, ids of the text) of one row, by position and not by skipping. Legacy rows have no labels: they are the inputs shifted; in mlm rows,
+    which leave some labels out, the text is in the inputs.
+    """
     import mindspore.dataset as ds
 
-    files = [str(path) for path in split_files(artifact, split)]
-    data = ds.MindDataset(files, columns_list=["input_ids", "labels"], sampler=ds.SubsetSampler([row]), num_parallel_workers=1)
-    inputs, labels = next(data.create_tuple_iterator(num_epochs=1, output_numpy=True))
-    return inputs.tolist(), labels.tolist()
+    data = ds.MindDataset([str(artifact.root / file)], sampler=ds.SubsetSampler([place]), num_parallel_workers=1)
+    found = next(data.create_dict_iterator(num_epochs=1, output_numpy=True))
+    inputs = found["input_ids"].tolist()
+    labels = found["labels"].tolist() if "labels" in found else inputs[1:]
+    return inputs if "labels" in found else inputs[:-1], labels, inputs if "attention_mask" in found else labels
 
 
-def decode_segments(artifact: Artifact, labels: Sequence[int], lines: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The text of each segment: its labels without the end of the document."""
+def decode_segments(artifact: Artifact, ids: Sequence[int], lines: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The text of each segment, without the end of the document."""
     from mspt.core.tokens.tokenizer import load
 
     tokenizer = load(artifact.root)
-    pieces = [[i for i in labels[line["start"] : line["end"]] if i >= 0] for line in lines]
+    pieces = [[i for i in ids[line["start"] : line["end"]] if i >= 0] for line in lines]
     return [tokenizer.decode(piece[:-1] if piece and piece[-1] == tokenizer.eos_id else piece) for piece in pieces]
 
 

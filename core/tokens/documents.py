@@ -143,42 +143,52 @@ def encoded_ids(column: pa.ChunkedArray) -> list[bytes]:
     return [str(id_).encode("utf-8", "surrogatepass") for id_ in column.to_pylist()]
 
 
-class Attachment:
-    """Writes what docs say of each document into its record, docs shard by docs shard.
+class Cursors:
+    """Finds the records of live documents, docs shard by docs shard.
 
     tokens hold the live documents of these docs (the lineage was checked), in their order inside each source, or a sample of them: one cursor for each source
     finds every record.
     """
 
-    def __init__(self, documents: Documents, seed: int) -> None:
+    def __init__(self, documents: Documents) -> None:
         self.documents = documents
-        self.seed = seed
         self.codes = {name: code for code, name in enumerate(documents.sources)}
         self.cursors = list(documents.first[:-1])
 
-    def add(self, live: pa.Table, inside: npt.NDArray[np.bool_]) -> None:
-        """`live`: id, source and, where docs have them, cluster and weight (none: 1); `inside`: those that take part."""
+    def take(self, live: pa.Table) -> Iterator[tuple[npt.NDArray[np.int64], int, Records]]:
+        """(rows of `live`, position of the first record, records) for each source in it; `live` has id and source."""
         sources = np.asarray(live.column("source").to_pylist(), dtype=object)
         for source in dict.fromkeys(sources.tolist()):
             rows = np.flatnonzero(sources == source)
-            if source in self.codes:
-                self._add(self.codes[source], live.take(rows), inside[rows])
+            if source not in self.codes:
+                continue
+            code = self.codes[source]
+            cursor = self.cursors[code]
+            records = self.documents.read(cursor, min(len(rows), self.documents.first[code + 1] - cursor))
+            found = _matching(encoded_ids(live.column("id").take(rows)), records["id"].tolist())
+            self.cursors[code] += len(found)
+            yield rows[found], cursor, records[: len(found)]
 
-    def _add(self, code: int, live: pa.Table, inside: npt.NDArray[np.bool_]) -> None:
-        cursor = self.cursors[code]
-        records = self.documents.read(cursor, min(live.num_rows, self.documents.first[code + 1] - cursor))
-        ids = encoded_ids(live.column("id"))
-        rows = _matching(ids, records["id"].tolist())
-        records = records[: len(rows)]
+
+class Attachment(Cursors):
+    """Writes what docs say of each document into its record."""
+
+    def __init__(self, documents: Documents, seed: int) -> None:
+        super().__init__(documents)
+        self.seed = seed
+
+    def add(self, live: pa.Table, inside: npt.NDArray[np.bool_]) -> None:
+        """`live`: id, source and, where docs have them, cluster and weight (none: 1); `inside`: those that take part."""
+        ids = live.column("id").to_pylist()
         keys = live.column("cluster").to_pylist() if "cluster" in live.column_names else [None] * len(ids)
-        texts = live.column("id").to_pylist()
-        records["key"] = [hashed_key(keys[row] or texts[row]) for row in rows]
-        records["order"] = [order_key(self.seed, texts[row]) for row in rows]
-        if "weight" in live.column_names:
-            records["weight"] = live.column("weight").cast(pa.float64()).fill_null(1.0).to_numpy()[rows]
-        records["side"] = np.where(inside[rows], TRAIN, ABSENT)
-        self.documents.update(cursor, records)
-        self.cursors[code] += len(rows)
+        weights = live.column("weight").cast(pa.float64()).fill_null(1.0).to_numpy() if "weight" in live.column_names else None
+        for rows, first, records in self.take(live):
+            records["key"] = [hashed_key(keys[row] or ids[row]) for row in rows]
+            records["order"] = [order_key(self.seed, ids[row]) for row in rows]
+            if weights is not None:
+                records["weight"] = weights[rows]
+            records["side"] = np.where(inside[rows], TRAIN, ABSENT)
+            self.documents.update(first, records)
 
     def finish(self) -> None:
         """Raises InputError where a sequence belongs to no document."""

@@ -16,6 +16,8 @@ A document is a sequence of L positions to predict (its tokens and its end). A r
 
 `concat`: documents one after another in a seeded order, cut wherever a row ends; only the last row has padding.
 
+`alone`: every item is a row (masked language models).
+
 Then rows are put in a seeded order. A row holds at most `max_documents` segments, its padding counted as one.
 """
 
@@ -48,7 +50,7 @@ class Packing:
     row_tokens: int
     max_documents: int
     max_padding: float = DEFAULT_MAX_PADDING
-    method: Literal["best-fit", "concat"] = "best-fit"
+    method: Literal["best-fit", "concat", "alone"] = "best-fit"
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def pack(items: Items, packing: Packing, seed: int) -> Packed:
     if not len(items):
         return Packed(np.empty(0, PIECE), 0, 0, 0)
     whole = items[np.lexsort((items["document"], items["key"]))]
-    item, offset, length, row, num_rows = (_concatenate if packing.method == "concat" else _fit)(whole, packing)
+    item, offset, length, row, num_rows = _METHODS[packing.method](whole, packing)
     pieces = np.empty(len(item), PIECE)
     for name in ("document", "total"):
         pieces[name] = whole[name][item]
@@ -94,6 +96,12 @@ def _concatenate(items: Items, packing: Packing) -> _Placed:
     return (*found, int(found[3][-1]) + 1)
 
 
+def _alone(items: Items, packing: Packing) -> _Placed:
+    """A row for each item."""
+    each = np.arange(len(items))
+    return each, np.zeros_like(each), items["length"].astype(np.int64), each, len(items)
+
+
 def _fit(items: Items, packing: Packing) -> _Placed:
     """Full rows, then best-fit decreasing, then gaps."""
     size, most = packing.row_tokens, packing.max_documents - 1
@@ -110,6 +118,9 @@ def _fit(items: Items, packing: Packing) -> _Placed:
     alone = (full, np.zeros(len(full), np.int64), lengths[full], np.arange(len(full)))
     item, offset, length = (np.concatenate([alone[i], placed[i]]) for i in range(3))
     return item, offset, length, np.concatenate([alone[3], placed[3] + len(full)]), len(full) + num_rows
+
+
+_METHODS = {"best-fit": _fit, "concat": _concatenate, "alone": _alone}
 
 
 def rows_wanted(num_positions: int, row_tokens: int, max_padding: float) -> int:

@@ -82,22 +82,24 @@ class Segments:
 
     pieces: Pieces
     records: Records
-    flat: Array
+    flat: npt.NDArray[Any]  # as the tokens lie on disk
+    first: Ints
     before: Array
+
+    def labels(self, p: int) -> npt.NDArray[Any]:
+        return self.flat[self.first[p] : self.first[p] + self.pieces["length"][p]]
 
 
 def read_segments(pieces: Pieces, reader: DocumentReader, files: TokenFiles, prefix_id: int) -> Segments:
-    """Fetch documents and tokens of pieces."""
+    """Fetch documents and tokens of pieces; a piece from the middle of a document comes with the token before it."""
     records = reader.at(pieces["document"].tolist())
-    before = np.empty(len(pieces), np.int32)
-    parts = []
-    places = zip(records["source"].tolist(), records["start"].tolist(), pieces["start"].tolist(), pieces["length"].tolist(), strict=True)
-    for i, (source, first, start, length) in enumerate(places):
-        tokens = files.read(source, first + start - bool(start), length + bool(start))
-        before[i] = tokens[0] if start else prefix_id
-        parts.append(tokens[1:] if start else tokens)
-    flat = np.concatenate(parts).astype(np.int32) if parts else np.empty(0, np.int32)
-    return Segments(pieces, records, flat, before)
+    lead = (pieces["start"] > 0).astype(np.int64)
+    starts, counts = records["start"] + pieces["start"] - lead, pieces["length"] + lead
+    places = zip(records["source"].tolist(), starts.tolist(), counts.tolist(), strict=True)
+    flat = np.frombuffer(b"".join([files.read_bytes(*place) for place in places]), files.dtype)
+    first: Ints = np.cumsum(counts) - counts + lead
+    before = np.where(lead > 0, flat[first - lead] if len(flat) else 0, prefix_id).astype(np.int32)
+    return Segments(pieces, records, flat, first, before)
 
 
 def fill_rows(segments: Segments, num_rows: int, form: RowFormat) -> RowBatch:
@@ -105,31 +107,45 @@ def fill_rows(segments: Segments, num_rows: int, form: RowFormat) -> RowBatch:
     input_ids = np.full((num_rows, form.row_tokens), form.filler_id, dtype=np.int32)
     labels = np.full((num_rows, form.row_tokens), IGNORED, dtype=np.int32)
     ends = np.full((num_rows, form.max_documents), form.row_tokens, dtype=np.int32)
-    pieces = segments.pieces
-    _fill(segments.flat, segments.before, pieces["row"].astype(np.int64), pieces["length"].astype(np.int64), input_ids, labels, ends)
+    row, length = (segments.pieces[name].astype(np.int64) for name in ("row", "length"))
+    _fill(segments.flat, segments.first, segments.before, row, length, input_ids, labels, ends)
     return RowBatch(input_ids, labels, ends)
 
 
 @njit(cache=True)
-def _fill(flat: Array, before: Array, row: Ints, length: Ints, input_ids: Array, labels: Array, ends: Array) -> None:
+def _fill(flat: npt.NDArray[Any], first: Ints, before: Array, row: Ints, length: Ints, input_ids: Array, labels: Array, ends: Array) -> None:
     """Copy each piece behind the one before it in its row."""
-    at, slot, taken = 0, 0, 0
+    at, slot = 0, 0
     for p in range(len(row)):
         r = row[p]
         if p == 0 or r != row[p - 1]:
             at, slot = 0, 0
+        last = before[p]
         for k in range(length[p]):
-            labels[r, at + k] = flat[taken + k]
-            input_ids[r, at + k] = flat[taken + k - 1] if k else before[p]
+            input_ids[r, at + k] = last
+            last = flat[first[p] + k]
+            labels[r, at + k] = last
         at += length[p]
-        taken += length[p]
         if slot < ends.shape[1]:  # a stream (legacy rows) may hold more segments than are listed
             ends[r, slot] = at
         slot += 1
 
 
-def provenance(segments: Segments, first_row: int, sources: tuple[str, ...], spelt: Ints) -> pa.Table:
-    """The PROVENANCE lines of rows `first_row`, `first_row + 1`, ...; `spelt`: bytes of each segment (`segment_bytes`)."""
+@njit(cache=True)
+def _spelt(flat: npt.NDArray[Any], first: Ints, length: Ints, token_bytes: Array) -> Ints:
+    """Bytes that the labels of each piece spell."""
+    found = np.zeros(len(first), dtype=np.int64)
+    for p in range(len(first)):
+        total = 0
+        for k in range(first[p], first[p] + length[p]):
+            total += token_bytes[flat[k]]
+        found[p] = total
+    return found
+
+
+def provenance(segments: Segments, first_row: int, sources: tuple[str, ...], spelt: Ints, shift: bool = False) -> pa.Table:
+    """The PROVENANCE lines of rows `first_row`, `first_row + 1`, ...; `spelt`: bytes of each segment (`segment_bytes`); shift: by one position, since these
+    rows (mlm) have the prefix and the text in one column."""
     pieces = segments.pieces
     rows, lengths = pieces["row"].astype(np.int64), pieces["length"].astype(np.int64)
     begins = np.flatnonzero(np.diff(rows, prepend=-1))
@@ -140,8 +156,8 @@ def provenance(segments: Segments, first_row: int, sources: tuple[str, ...], spe
     columns: list[Any] = [
         rows + first_row,
         np.arange(len(rows)) - owner,
-        ends - lengths - row_start,
-        ends - row_start,
+        ends - lengths - row_start + shift,
+        ends - row_start + shift,
         [id_.decode("utf-8", "surrogatepass") for id_ in segments.records["id"].tolist()],
         names[segments.records["source"]].tolist() if len(rows) else [],
         pieces["start"].astype(np.int64),
@@ -150,15 +166,13 @@ def provenance(segments: Segments, first_row: int, sources: tuple[str, ...], spe
     return pa.table([pa.array(column, field.type) for column, field in zip(columns, PROVENANCE, strict=True)], schema=PROVENANCE)
 
 
-def segment_bytes(segments: Segments, token_bytes: npt.NDArray[np.int32], files: TokenFiles) -> Ints:
+def segment_bytes(segments: Segments, token_bytes: Array, files: TokenFiles) -> Ints:
     """UTF-8 bytes of each segment's labels. The segments of a document sum to its bytes: a tokenizer whose pieces do not spell the text
     (normalisation, dummy prefix) gets the document's bytes in proportion.
     """
     pieces, records = segments.pieces, segments.records
     lengths = pieces["length"].astype(np.int64)
-    sums = np.concatenate([[0], np.cumsum(token_bytes[segments.flat], dtype=np.int64)])
-    ends = np.cumsum(lengths)
-    found: Ints = sums[ends] - sums[ends - lengths]
+    found = _spelt(segments.flat, segments.first, lengths, token_bytes)
     whole = lengths == records["tokens"]
     found[whole] = records["bytes"][whole]
     for p in np.flatnonzero(~whole).tolist():

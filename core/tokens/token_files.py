@@ -34,23 +34,36 @@ class TokenFiles:
     def __init__(self, folder: Path, sources: Sequence[str]) -> None:
         self.folder = folder
         self.sources = sources
-        self.handles: dict[int, tuple[int, np.dtype[Any]]] = {}
+        self.handles: dict[int, int] = {}
+        found = {read_dtype(folder / f"{source}.idx") for source in sources}
+        if len(found) != 1:
+            raise InputError(f"the .idx files of {folder.name} have {len(found)} dtypes", "make the tokens again (mspt tokenize)")
+        self.dtype = found.pop()
 
     def read(self, source: int, start: int, length: int) -> Tokens:
         """Tokens [start, start + length) of a source."""
-        if source not in self.handles:
-            if len(self.handles) == _MAX_OPEN:
-                os.close(self.handles.pop(next(iter(self.handles)))[0])
-            prefix = self.folder / self.sources[source]
-            path = prefix.with_name(f"{prefix.name}.bin")
-            self.handles[source] = (os.open(path, os.O_RDONLY), read_dtype(prefix.with_name(f"{prefix.name}.idx")))
-        handle, dtype = self.handles[source]
-        raw = os.pread(handle, length * dtype.itemsize, start * dtype.itemsize)
-        if len(raw) != length * dtype.itemsize:
+        raw = self.read_bytes(source, start, length)
+        return np.frombuffer(raw, self.dtype)
+
+    def read_bytes(self, source: int, start: int, length: int) -> bytes:
+        """The same as they lie in the file; `dtype` says what they are."""
+        handle = self.handles.get(source)
+        if handle is None:
+            handle = self._open(source)
+        size = self.dtype.itemsize
+        raw = os.pread(handle, length * size, start * size)
+        if len(raw) != length * size:
             raise InputError(f"{self.sources[source]}.bin ends before token {start + length:,}", "make the tokens again (mspt tokenize)")
-        return np.frombuffer(raw, dtype)
+        return raw
+
+    def _open(self, source: int) -> int:
+        if len(self.handles) == _MAX_OPEN:
+            os.close(self.handles.pop(next(iter(self.handles))))
+        path = self.folder / f"{self.sources[source]}.bin"
+        self.handles[source] = os.open(path, os.O_RDONLY)
+        return self.handles[source]
 
     def close(self) -> None:
-        for handle, _ in self.handles.values():
+        for handle in self.handles.values():
             os.close(handle)
         self.handles.clear()

@@ -8,8 +8,9 @@ Out: mindrecord: train-NNNNN.mindrecord and validation-NNNNN.mindrecord (each wi
 them rows-<split>-NNNNN.parquet (which document lies where, and its bytes), and the tokenizer's files by hard link. Whole documents go first, rows are
 filled best-fit and put in a seeded order, no token of a drawn document is dropped (core/tokens/packing.py, rows.py).
 
-Other forms: `--pack concat` (one stream cut at rows), `--layout legacy` (input_ids [S + 1] alone), `--format megatron` (.bin/.idx by source for
-MindFormers' BlendedMegatronDatasetDataLoader). docs/packing.md shows them all, and the YAML that reads them.
+Other forms: `--objective mlm` (one document a row, in a few row lengths), `--pack concat` (one stream cut at rows), `--layout legacy` (input_ids [S + 1]
+alone), `--format megatron` (.bin/.idx by source for MindFormers' BlendedMegatronDatasetDataLoader). docs/packing.md shows them all, and the YAML that reads
+them.
 """
 
 from __future__ import annotations
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class PackMindrecordConfig(SampleSettings):
     seq_length: Annotated[int, setting("positions of a row", ge=16, le=2**20)] = 2048
+    objective: Annotated[
+        Literal["causal", "mlm"], setting("causal: packed rows; mlm: one document a row, in a few row lengths, for masked language models")
+    ] = "causal"
+    mask_rate: Annotated[float, setting("mlm: share of the tokens to be masked", ge=0, le=1)] = 0.15
+    mask_rates: Annotated[
+        tuple[str, ...],
+        setting("mlm: another share inside an element of the text's structure (h1, p, li, pre, code, ...); 0 leaves it out", metavar="TAG=RATE"),
+    ] = ()
     pack: Annotated[Literal["best-fit", "concat"], setting("whole documents where they fit best, or one stream of documents cut at every row")] = "best-fit"
     layout: Annotated[Literal["segments", "legacy"], setting("segments: input_ids, labels, actual_seq_len; legacy: input_ids of seq_length + 1")] = "segments"
     format: Annotated[Literal["mindrecord", "megatron"], setting("mindrecord rows, or .bin/.idx by source for a Megatron data loader")] = "mindrecord"
@@ -59,6 +68,7 @@ def run(job: Job[PackMindrecordConfig]) -> None:
     from mspt.stages.pack_mindrecord.megatron import write_megatron
     from mspt.stages.pack_mindrecord.planning import plan_rows
     from mspt.stages.pack_mindrecord.reporting import report
+    from mspt.stages.pack_mindrecord.spans import find_spans
     from mspt.stages.pack_mindrecord.writing import write_rows
 
     config, tokens = job.config, job.artifact("tokens")
@@ -66,7 +76,7 @@ def run(job: Job[PackMindrecordConfig]) -> None:
     for name in tokens.files:
         tokens.checked(name)  # what follows reads them without looking
     tokenizer = load(tokens.directory)
-    check_layout(config, tokenizer.prefix_id == tokenizer.eos_id)
+    check_forms(config, tokenizer.prefix_id == tokenizer.eos_id)
     documents = index_documents(job)
     files = TokenFiles(tokens.directory, documents.sources)
     split = choose_validation(documents, config.validation_share, config.seq_length)
@@ -77,7 +87,7 @@ def run(job: Job[PackMindrecordConfig]) -> None:
         report(job, drawn, split, leakage, None)
     else:
         plan = plan_rows(job, documents, drawn, files, tokenizer)
-        write_rows(job, documents, plan, tokenizer)
+        write_rows(job, documents, plan, tokenizer, find_spans(job, documents, files, tokenizer) if config.objective == "mlm" else None)
         report(job, drawn, split, leakage, plan)
     files.close()
     link_tokenizer(job, tokens)
@@ -93,8 +103,14 @@ def check_lineage(tokens: Artifact, docs: Artifact) -> None:
         )
 
 
-def check_layout(config: PackMindrecordConfig, starts_with_eos: bool) -> None:
-    """A legacy row has no labels of its own: its tokens must be one stream."""
+def check_forms(config: PackMindrecordConfig, starts_with_eos: bool) -> None:
+    """Not every form goes with every other. A legacy row has no labels of its own: its tokens must be one stream."""
+    if config.objective == "mlm" and (config.layout, config.pack, config.format) != ("segments", "best-fit", "mindrecord"):
+        raise MsptError(
+            "masked-language-model rows hold one document each: they have no --pack, --layout or --format", "leave these out, or --objective causal"
+        )
+    if config.mask_rates and config.objective != "mlm":
+        raise MsptError("mask_rates are for masked language models", "add --objective mlm")
     if config.layout == "segments":
         return
     if config.pack != "concat":

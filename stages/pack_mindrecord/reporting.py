@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
     from mspt.core.tokens.split import Split
     from mspt.stages.pack_mindrecord import PackMindrecordConfig
     from mspt.stages.pack_mindrecord.choosing import Drawn
-    from mspt.stages.pack_mindrecord.planning import Plan
+    from mspt.stages.pack_mindrecord.planning import Plan, RowSet
 
 # A row whose documents are mostly this much shorter than it learns little about long context.
 SHORT_DOCUMENT = 8
@@ -42,7 +43,7 @@ def report(job: Job[PackMindrecordConfig], drawn: Drawn, split: Split, leakage: 
     if drawn.num_phases > 1:
         job.stats["phases"] = phases(drawn, plan)
     if plan is not None:
-        job.stats |= rows(job, plan, drawn)
+        job.stats |= rows(job, plan)
     warn(job, drawn, split, leakage, short_share)
 
 
@@ -51,23 +52,33 @@ def phases(drawn: Drawn, plan: Plan | None) -> list[dict[str, Any]]:
     found = []
     for i in range(drawn.num_phases):
         sources = {s.source: {"wanted": s.wanted, "realised": s.realised, "share": round(s.share, 6)} for s in drawn.tally.report(i)}
-        found.append({"tokens": int(drawn.positions[i]), **({"first_row": plan.phase_starts[i]} if plan else {}), "sources": sources})
+        found.append({"tokens": int(drawn.positions[i]), **({"first_row": plan.phase_starts[i]} if plan and len(plan.train) == 1 else {}), "sources": sources})
     return found
 
 
-def rows(job: Job[PackMindrecordConfig], plan: Plan, drawn: Drawn) -> dict[str, Any]:
-    size, train = job.config.seq_length, plan.train
-    splits = {"train": train, "validation": plan.validation}
-    padding = train.padding_ratio(size)
-    if padding > max(job.config.max_padding, 0.005) and train.num_rows > 100:
-        job.warn(f"{padding:.1%} of the training rows is padding: rows list at most {job.config.max_documents} segments (--max-documents)")
-    return {
-        "rows": {name: split.num_rows for name, split in splits.items()},
-        "padding_ratio": {name: round(split.padding_ratio(size), 6) for name, split in splits.items()},
-        "documents_cut": {name: split.cut for name, split in splits.items()},
+def rows(job: Job[PackMindrecordConfig], plan: Plan) -> dict[str, Any]:
+    """Rows, padding and cuts by split; of mlm also by row length."""
+    splits = {"train": plan.train, "validation": plan.validation}
+    padding = {name: padding_ratio(sets, job.config.objective == "mlm") for name, sets in splits.items()}
+    if job.config.objective == "causal" and padding["train"] > max(job.config.max_padding, 0.005) and sum(s.plan.num_rows for s in plan.train) > 100:
+        job.warn(f"{padding['train']:.1%} of the training rows is padding: rows list at most {job.config.max_documents} segments (--max-documents)")
+    counts = {name: sum(s.plan.num_rows for s in sets) for name, sets in splits.items()}
+    found: dict[str, Any] = {"rows": counts, "padding_ratio": {name: round(ratio, 6) for name, ratio in padding.items()}}
+    if job.config.objective == "mlm":
+        return found | {"rows_by_length": {str(s.length): s.plan.num_rows for s in plan.train}}
+    train = plan.train[0].plan
+    return found | {
+        "documents_cut": {name: sets[0].plan.cut for name, sets in splits.items()},
         "cut_token_share": round(train.cut_tokens / max(1, train.positions), 6),
         "segments_per_row": round(train.segments / train.num_rows, 3),
     }
+
+
+def padding_ratio(sets: Sequence[RowSet], specials: bool) -> float:
+    """Share of all positions that hold nothing."""
+    size = sum(s.plan.num_rows * s.length for s in sets)
+    used = sum(s.plan.positions + (2 * s.plan.num_rows if specials else 0) for s in sets)
+    return 1 - used / size if size else 0.0
 
 
 def warn(job: Job[PackMindrecordConfig], drawn: Drawn, split: Split, leakage: Leakage, short_share: float) -> None:

@@ -47,6 +47,8 @@ def segments(rows: list[list[Piece]], prefix_id: int) -> tuple[Segments, tuple[s
     records["start"], records["tokens"] = np.cumsum(sizes) - sizes, sizes
     records["bytes"], records["id"] = [p.num_bytes for p in flat], [p.id.encode() for p in flat]
     records["source"] = [sources.index(p.source) for p in flat]
-    labels = np.concatenate([p.sequence[p.start : p.start + p.length] for p in flat]).astype(np.int32)
+    parts = [p.sequence[p.start - bool(p.start) : p.start + p.length] for p in flat]
+    lead = np.array([bool(p.start) for p in flat], np.int64)
+    counts = np.array([len(part) for part in parts])
     before = np.array([p.sequence[p.start - 1] if p.start else prefix_id for p in flat], np.int32)
-    return Segments(pieces, records, labels, before), sources, Held([p.sequence for p in flat])
+    return Segments(pieces, records, np.concatenate(parts), np.cumsum(counts) - counts + lead, before), sources, Held([p.sequence for p in flat])
