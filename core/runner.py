@@ -155,7 +155,7 @@ def make_plan(store: Store, stage: Stage, request: Request) -> Plan:
         if not request.paths and not inputs:
             raise MsptError(f"{stage.name} needs at least one PATH", f"mspt {stage.name} PATH..., or `paths = [...]` in [{request.name}] of mspt.toml")
         raw = tuple(list_files(request.paths, request.base)) if request.paths else ()
-    files = {name: tuple(_user_files(found)) for name, found in request.files.items() if found}
+    files = {name: tuple(_user_files(found, store, stage.files[name].kind)) for name, found in request.files.items() if found}
     for name, spec in stage.files.items():
         if not spec.optional and not files.get(name):
             raise MsptError(f"{stage.name} needs {name}", spec.help)
@@ -163,14 +163,27 @@ def make_plan(store: Store, stage: Stage, request: Request) -> Plan:
     return Plan(stage, request, inputs, records, raw, files, chosen, library_versions(stage.libraries))
 
 
-def _user_files(paths: Sequence[Path]) -> list[RawFile]:
-    """A user's files with their hashes; a directory stands for the files below it."""
+def _user_files(paths: Sequence[Path], store: Store, kind: str) -> list[RawFile]:
+    """A user's files with their hashes; a directory stands for the files below it, a reference (where `kind` allows one) for what is recorded of it."""
     found = []
     for path in paths:
+        if kind and (not path.exists() or (path / artifacts.MANIFEST).is_file()):
+            found += _artifact_files(store, path, kind)
+            continue
         if not path.exists():
             raise MsptError(f"{path}: no such file or directory")
         found += [rehash(file) for file in list_files([RawPath(str(path.resolve()))], Path("/"), follow_links=True)]
     return found
+
+
+def _artifact_files(store: Store, path: Path, kind: str) -> list[RawFile]:
+    try:
+        artifact = store.resolve(str(path) if path.exists() else path.name)
+    except MsptError as error:
+        raise MsptError(f"{path}: no such file or directory, and no artifact of that name", error.message) from None
+    if artifact.kind != kind:
+        raise MsptError(f"{artifact.ref} is of kind {artifact.kind}, not {kind}", f"name an artifact of kind {kind}, or a file")
+    return [rehash(file) for name in artifact.files for file in list_files([RawPath(str(artifact.checked(name).resolve()))], Path("/"), follow_links=True)]
 
 
 # --- building ----------------------------------------------------------------------------------------------------------

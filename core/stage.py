@@ -60,7 +60,7 @@ class Paths:
 class Files:
     """A user's own file or directory (labels, task files, a Hugging Face directory), hashed whole before the run.
 
-    late: it acts on finished units (--exclude), which stay valid when it changes.
+    late: it acts on finished units (--exclude), which stay valid when it changes. kind: a reference to an artifact of that kind does as well.
     """
 
     help: str
@@ -68,6 +68,7 @@ class Files:
     positional: bool = False
     many: bool = False
     late: bool = False
+    kind: str = ""
 
 
 Input = Read | Paths | Files

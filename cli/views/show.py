@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mspt.cli.commands import Context
 from mspt.cli.console import duration, quantity
-from mspt.cli.views import course, decode, duplicates, quality
+from mspt.cli.views import course, decode, duplicates, quality, tokenizers
 from mspt.cli.views.ls import describe_state
 from mspt.cli.views.render import age, bar, count, grid, heading, number, percent, present, redacted, table, text
 from mspt.cli.views.statistics import statistics
@@ -181,6 +181,12 @@ def overview(shared: Context, entry: Entry) -> None:
     stats = dict(entry.info.get("stats") or {})
     if "cluster_sizes" in stats:
         found, stats = duplicates.report(stats)
+        blocks += found
+    if entry.kind == "tokenizer" and "probes" in stats:
+        found, stats = tokenizers.report(stats, everything=verbose)
+        blocks += found
+    if entry.kind == "tokens" and "tokens_by_document_length" in stats:
+        found, stats = tokenizers.report_tokens(stats)
         blocks += found
     tenths: list[dict[str, Any]] | None = None
     if "quality_histograms" in stats:

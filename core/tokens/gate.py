@@ -8,6 +8,7 @@ held-out *characters that have no piece of their own*: at most 0.1 % per languag
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -16,15 +17,20 @@ import numpy as np
 import numpy.typing as npt
 
 from mspt.core.errors import CheckFailed
-from mspt.core.tokens.tokenizer import Ids, Tokenizer, is_byte_piece
+from mspt.core.tokens.tokenizer import Ids, Tokenizer
 from mspt.core.tokens.training import code_points
-from mspt.core.tokens.words import SPACE
+from mspt.core.tokens.words import SPACE, is_byte_piece
 
 # REQUIREMENTS: coverage 1.0 leaves .04-.10 % of held-out Chinese without a piece, .9995 leaves .27-.42 %.
 MAX_WITHOUT_PIECE = 0.001
 # Below this a handful of rare characters decides.
 MIN_GATE_CHARACTERS = 100_000
 _BATCH = 256
+MAX_EXAMPLES = 20
+DIGITS = frozenset("0123456789０１２３４５６７８９")
+_DIGIT_BYTES = [*b"0123456789", 0xEF]  # the first byte of full-width ones
+_HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_WORD = re.compile(f"[{_HAN}]|[^\\W{_HAN}]+")
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,9 @@ class Measure:
     byte_pieces: int = 0
     unk: int = 0
     round_trip_losses: int = 0  # documents that do not come back as they were (U+2581 counts as a blank)
+    words: int = 0  # runs of letters, digits and _, every Han character for itself
+    digits: int = 0  # 0-9, also of full width, that lie in pieces
+    digit_tokens: int = 0  # tokens that hold one or more of them
 
     def add(self, other: Measure) -> None:
         for name, value in asdict(other).items():
@@ -61,6 +70,8 @@ class Measure:
             "bytes_per_token": self.num_bytes / tokens,
             "byte_piece_ratio": self.byte_pieces / tokens,
             "unk_ratio": self.unk / tokens,
+            "fertility": self.tokens / max(self.words, 1),
+            "digits_per_token": self.digits / max(self.digit_tokens, 1),
         }
 
 
@@ -85,6 +96,7 @@ class GateReport:
 
     measures: dict[tuple[str, str], Measure] = field(default_factory=dict)
     verdicts: tuple[Verdict, ...] = ()
+    absent: tuple[str, ...] = ()  # languages of the gate without any held-out text
 
     @property
     def passed(self) -> bool:
@@ -102,12 +114,15 @@ class GateReport:
 
     def report(self) -> dict[str, Any]:
         """JSON for `mspt show`."""
+        pairs = sorted((source, language) for language, source in self.measures)
         return {
             "passed": self.passed,
             "limit": MAX_WITHOUT_PIECE,
             "verdicts": [verdict.report() for verdict in self.verdicts],
+            "languages_without_text": list(self.absent),
             "languages": {name: measure.report() for name, measure in self.by_language().items()},
             "sources": {name: measure.report() for name, measure in self.by_source().items()},
+            "sources_and_languages": [{"source": source, "language": language} | self.measures[language, source].report() for source, language in pairs],
         }
 
     def _grouped(self, part: int) -> dict[str, Measure]:
@@ -117,21 +132,56 @@ class GateReport:
         return groups
 
 
-def measure(tokenizer: Tokenizer, held_out: Iterable[HeldOutText], languages: Sequence[str]) -> GateReport:
+class Gauge:
+    """What is looked up for every token of a tokenizer, and how often each was seen: int64 [V]."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+        self.own = characters_with_piece(tokenizer)
+        self.byte_piece = np.array([is_byte_piece(piece) for piece in tokenizer.pieces])
+        surfaces = (surface.decode("utf-8", "ignore") if any(c in surface for c in _DIGIT_BYTES) else "" for surface in tokenizer.surfaces)
+        self.digits = np.array([sum(c in DIGITS for c in surface) for surface in surfaces], dtype=np.int64)
+        self.usage = np.zeros(tokenizer.vocab_size, dtype=np.int64)
+
+    def use(self, texts: Sequence[str]) -> list[Ids]:
+        """Ids of the texts; they count as usage."""
+        encoded = self.tokenizer.encode_batch(texts)
+        if encoded:
+            self.usage += np.bincount(np.concatenate(encoded), minlength=len(self.usage))
+        return encoded
+
+    def measure(self, text: str, ids: Ids) -> Measure:
+        characters = code_points(text)
+        unk = self.tokenizer.special.unk
+        return Measure(
+            documents=1,
+            characters=len(characters),
+            without_piece=int((~self.own[characters]).sum()),
+            num_bytes=len(text.encode("utf-8")),
+            tokens=len(ids),
+            byte_pieces=int(self.byte_piece[ids].sum()),
+            unk=int((ids == unk).sum()) if unk is not None else 0,
+            round_trip_losses=int(self.tokenizer.decode(ids) != text.replace(SPACE, " ")),
+            words=sum(1 for _ in _WORD.finditer(text)),
+            digits=int(self.digits[ids].sum()),
+            digit_tokens=int((self.digits[ids] > 0).sum()),
+        )
+
+
+def measure(gauge: Gauge, held_out: Iterable[HeldOutText], languages: Sequence[str]) -> GateReport:
     """Tokenise `held_out` and judge `languages` (BCP 47 tags; "zh" stands for zh-Hans and zh-Hant too, each judged alone)."""
     report = GateReport()
-    own = _characters_with_piece(tokenizer)
-    byte_piece = np.array([is_byte_piece(piece) for piece in tokenizer.pieces])
     for batch in _batches(held_out):
-        for document, ids in zip(batch, tokenizer.encode_batch([d.text for d in batch]), strict=True):
-            total = report.measures.setdefault((document.language, document.source), Measure())
-            total.add(_measure_one(tokenizer, document.text, ids, own, byte_piece))
-    report.verdicts = tuple(
-        _judge(language, total)
-        for language, total in report.by_language().items()
-        if any(language == wanted or language.startswith(f"{wanted}-") for wanted in languages)
-    )
+        for document, ids in zip(batch, gauge.use([d.text for d in batch]), strict=True):
+            report.measures.setdefault((document.language, document.source), Measure()).add(gauge.measure(document.text, ids))
+    found = report.by_language()
+    report.verdicts = tuple(_judge(name, total) for name, total in found.items() if any(_stands_for(wanted, name) for wanted in languages))
+    report.absent = tuple(wanted for wanted in dict.fromkeys(languages) if not any(_stands_for(wanted, name) for name in found))
     return report
+
+
+def _stands_for(wanted: str, language: str) -> bool:
+    return language == wanted or language.startswith(f"{wanted}-")
 
 
 def check(report: GateReport) -> None:
@@ -151,28 +201,29 @@ def check(report: GateReport) -> None:
         )
 
 
-def _characters_with_piece(tokenizer: Tokenizer) -> npt.NDArray[np.bool_]:
+def characters_with_piece(tokenizer: Tokenizer) -> npt.NDArray[np.bool_]:
     """[0x110000]: which code points are a piece by themselves, the pieces of byte fallback left out."""
     own = np.zeros(0x110000, dtype=np.bool_)
     for piece, surface in zip(tokenizer.pieces, tokenizer.surfaces, strict=True):
-        character = surface.decode("utf-8", "ignore")
+        character = surface.decode("utf-8", "ignore") if len(surface) <= 4 else ""
         if len(character) == 1 and len(character.encode()) == len(surface) and not is_byte_piece(piece):
             own[ord(character)] = True
     return own
 
 
-def _measure_one(tokenizer: Tokenizer, text: str, ids: Ids, own: npt.NDArray[np.bool_], byte_piece: npt.NDArray[np.bool_]) -> Measure:
-    characters = code_points(text)
-    return Measure(
-        documents=1,
-        characters=len(characters),
-        without_piece=int((~own[characters]).sum()),
-        num_bytes=len(text.encode("utf-8")),
-        tokens=len(ids),
-        byte_pieces=int(byte_piece[ids].sum()),
-        unk=int((ids == tokenizer.special.unk).sum()) if tokenizer.special.unk is not None else 0,
-        round_trip_losses=int(tokenizer.decode(ids) != text.replace(SPACE, " ")),
-    )
+def unused(gauge: Gauge) -> dict[str, Any]:
+    """Learnt pieces that nothing seen so far has used. Single characters are there for texts to come and do not count."""
+    tokenizer = gauge.tokenizer
+    learnt = [i for i, surface in enumerate(tokenizer.surfaces) if surface and not gauge.byte_piece[i] and len(surface.decode("utf-8", "replace")) > 1]
+    idle = [i for i in learnt if not gauge.usage[i]]
+    longest = sorted(idle, key=lambda i: (-len(tokenizer.surfaces[i]), i))
+    return {
+        "tokens_seen": int(gauge.usage.sum()),
+        "pieces": len(learnt),
+        "unused": len(idle),
+        "unused_ratio": round(len(idle) / max(len(learnt), 1), 6),
+        "longest_unused": [tokenizer.pieces[i] for i in longest[:MAX_EXAMPLES]],
+    }
 
 
 def _judge(language: str, total: Measure) -> Verdict:

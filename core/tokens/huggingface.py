@@ -27,12 +27,13 @@ import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, processors
 
 from mspt.core.errors import CheckFailed, InputError, MsptError
-from mspt.core.tokens.tokenizer import HuggingFaceTokenizer, SentencePieceTokenizer, load, read_config
+from mspt.core.tokens.tokenizer import TOKENIZER_FILES, HuggingFaceTokenizer, SentencePieceTokenizer, Tokenizer, load, read_config, token_content
 from mspt.core.tokens.words import SPACE
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 FAST_CLASS = "PreTrainedTokenizerFast"
 _UNIGRAM, _BPE = 1, 2
+_NEVER = -10_000.0  # the characters of "<0x0A>" together cost at most 6 times the rarest piece, about -20 each
 _LINE_BREAKS = {"\n": "\\n", "\r": "\\r"}
 
 # Texts that tokenizers have disagreed about before: blanks, runs, controls, marks without a base, literal special tokens.
@@ -130,11 +131,37 @@ def check_same_ids(directory: Path, texts: Sequence[str]) -> None:
             )
 
 
-def adopt(source: Path, directory: Path, eos_token: str | None = None) -> None:
+def symbol_probes(symbols: Sequence[str]) -> list[str]:
+    """Texts in which user-defined pieces touch, repeat and end early."""
+    return [text for s in symbols for text in (s, f"a{s}b {s}", s * 3, s[:-1] + s, s + s[1:], f"{s}{s[0]}{s}")]
+
+
+def source_of(files: Sequence[Path]) -> Path:
+    """What to open of a user's files: the only one, or the uppermost directory that holds tokenizer files.
+
+    Raises:
+        InputError: there are several files, and no tokenizer among them.
+    """
+    if len(files) == 1:
+        return files[0]
+    folders = sorted({file.parent for file in files if file.name in TOKENIZER_FILES}, key=lambda folder: (len(folder.parts), str(folder)))
+    if not folders:
+        raise InputError("the directory has no tokenizer.model and no tokenizer.json", "name the tokenizer's file or its directory")
+    return folders[0]
+
+
+def open_any(source: Path, directory: Path) -> Tokenizer:
+    """A tokenizer to measure: like `adopt`, but which token ends a document does not matter."""
+    adopt(source, directory, any_eos=True)
+    return load(directory)
+
+
+def adopt(source: Path, directory: Path, eos_token: str | None = None, any_eos: bool = False) -> None:
     """Take over a tokenizer unchanged: a SentencePiece .model file, a tokenizer.json, or a directory that holds either.
 
     Its BOS rule stays: what a directory's tokenizer_config.json says, else what the post-processor of tokenizer.json does, else, for a SentencePiece
     model with a bos piece, that documents start with it (the convention of Llama models). Beside a named file nothing else is read.
+    `any_eos`: where no token is known to end a document, take the first piece.
 
     Raises:
         InputError: nothing to adopt, or an unreadable file.
@@ -150,10 +177,26 @@ def adopt(source: Path, directory: Path, eos_token: str | None = None) -> None:
         source = found[0]
     elif not source.is_file():
         raise InputError(f"{source}: no such file", "name a SentencePiece .model, a tokenizer.json or their directory")
+    _check_readable(source)
     if source.suffix == ".model":
         _adopt_sentencepiece(source, directory, config)
     else:
-        _adopt_huggingface(source, directory, config, eos_token)
+        _adopt_huggingface(source, directory, config, _first_piece(source, config) if any_eos else eos_token)
+
+
+def _check_readable(source: Path) -> None:
+    """InputError names the user's own file where it is no tokenizer."""
+    try:
+        if source.suffix == ".model":
+            SentencePieceTokenizer(source.read_bytes(), add_bos=False)
+        else:
+            tokenizers.Tokenizer.from_file(str(source))
+    except InputError as error:
+        raise InputError(f"{source}: {error.message}", error.hint) from error
+    except Exception as error:  # both libraries raise bare RuntimeError or Exception for any malformed file
+        raise InputError(
+            f"{source}: not a tokenizer: {error}", "give a .model that sentencepiece wrote or a tokenizer.json that `tokenizers` can load"
+        ) from error
 
 
 def _adopt_sentencepiece(source: Path, directory: Path, config: dict[str, Any]) -> None:
@@ -173,6 +216,16 @@ def _adopt_huggingface(source: Path, directory: Path, config: dict[str, Any], eo
     config = config | {"tokenizer_class": FAST_CLASS} | ({"eos_token": eos_token} if eos_token is not None else {})
     write_config(directory, config)
     write_vocab(directory, load(directory).pieces)
+
+
+def _first_piece(source: Path, config: dict[str, Any]) -> str | None:
+    """Piece 0 of a tokenizer.json without a known eos_token; an unreadable file is left to whoever loads it."""
+    if token_content(config.get("eos_token")) is not None:
+        return None
+    try:
+        return tokenizers.Tokenizer.from_file(str(source)).id_to_token(0)
+    except Exception:  # the library raises bare Exception for any malformed file
+        return None
 
 
 def parse(proto: bytes) -> Any:
@@ -200,7 +253,8 @@ def _bpe(model: Any) -> models.BPE:
 
 
 def _unigram(model: Any) -> models.Unigram:
-    pieces = [(p.piece, p.score) for p in model.pieces]
+    """`tokenizers` would find control and byte pieces in a text where they are written out; SentencePiece never does: they get a score that never wins."""
+    pieces = [(p.piece, p.score if p.type in (NORMAL, USER_DEFINED) else _NEVER) for p in model.pieces]
     return models.Unigram(pieces, model.trainer_spec.unk_id, bool(model.trainer_spec.byte_fallback))
 
 

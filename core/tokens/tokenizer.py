@@ -29,7 +29,7 @@ import sentencepiece
 import tokenizers
 
 from mspt.core.errors import InputError, MsptError
-from mspt.core.tokens.words import SPACE, WordEncoder
+from mspt.core.tokens.words import SPACE, WordEncoder, is_byte_piece
 
 # The files that make a tokenizer: what tokens, mindrecord and model artifacts carry along. Absent ones are skipped.
 TOKENIZER_FILES = ("tokenizer.model", "tokenizer.json", "tokenizer_config.json", "vocab.txt")
@@ -92,6 +92,8 @@ class SentencePieceTokenizer(Tokenizer):
     """`tokenizer.model` through the sentencepiece library."""
 
     def __init__(self, model: bytes, add_bos: bool) -> None:
+        if not model:
+            raise InputError("an empty file is no SentencePiece model", "give a .model file that sentencepiece wrote")
         self.proto = model
         self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         super().__init__(
@@ -192,11 +194,6 @@ def _sentencepiece_ids(processor: Any, add_bos: bool) -> SpecialIds:
     if add_bos and bos is None:
         raise InputError("add_bos_token is set, but this SentencePiece model has no bos piece", "unset add_bos_token")
     return SpecialIds(eos=eos, prefix=bos if add_bos and bos is not None else eos, unk=unk, bos=bos, pad=pad)
-
-
-def is_byte_piece(piece: str) -> bool:
-    """Whether `piece` is one of byte fallback's 256, written <0x00> to <0xFF>."""
-    return len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">")
 
 
 def piece_surface(piece: str, byte_level: dict[str, int] | None = None) -> bytes:

@@ -144,3 +144,8 @@ def marks_of_letters(pieces: Iterable[str]) -> set[str]:
 def _keeps_whole(pattern: re.Pattern[str], piece: str) -> bool:
     """Whether the pattern cuts `piece` nowhere, whatever stands around it: both patterns decide each cut by the two characters beside it alone."""
     return pattern.fullmatch(piece) is not None
+
+
+def is_byte_piece(piece: str) -> bool:
+    """Whether `piece` is one of byte fallback's 256, written <0x00> to <0xFF>."""
+    return len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">")

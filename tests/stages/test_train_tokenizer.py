@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import pydoc_data.topics
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 import sentencepiece
 from conftest import Workspace
 
-from mspt.core.errors import CheckFailed, MsptError
+from mspt.core.errors import CheckFailed, InputError, MsptError
 from mspt.core.tokens.split import point
 from mspt.core.tokens.tokenizer import digest, load
 from support.feed import FEED, document, write_lines
@@ -106,3 +108,106 @@ def test_without_docs_and_without_a_tokenizer_it_says_what_to_do(workspace: Work
     with pytest.raises(MsptError, match="train-tokenizer needs docs") as caught:
         workspace.run("train-tokenizer")
     assert "--from" in caught.value.hint
+
+
+def test_the_report_by_hand(workspace: Workspace, tmp_path: Path) -> None:
+    """Two held-out documents whose figures can be counted."""
+    held = [i for i in (f"h{k}" for k in range(4000)) if point(i) < 0.05][:2]
+    rows = [document(f"a{i}", f"some words in line {i % 7} of the text and other words. " * 9, "web") for i in range(60)]
+    rows = [row for row in rows if point(row["id"]) >= 0.05]
+    rows += [document(held[0], "some words 12 龘", "web"), document(held[1], "text", "notes", "fr")]
+    feed(workspace, tmp_path, rows)
+    artifact = workspace.run("train-tokenizer", {"vocab_size": 310, "gate_languages": ["en", "ja"]}, references={"docs": "feed"})
+    report = artifact.stats["held_out"]
+    english = report["languages"]["en"]
+    assert (english["characters"], english["without_piece"], english["byte_pieces"], english["num_bytes"]) == (15, 1, 3, 17)
+    assert (english["words"], english["digits"], english["digit_tokens"], english["digits_per_token"]) == (4, 2, 2, 1.0)
+    assert english["fertility"] == english["tokens"] / 4
+    assert [(row["source"], row["language"], row["documents"]) for row in report["sources_and_languages"]] == [("notes", "fr", 1), ("web", "en", 1)]
+    assert report["languages_without_text"] == ["ja"]
+    assert any("ja: no held-out text" in warning for warning in workspace.notes.warnings)
+    assert artifact.stats["tokenizer"]["pieces_of_several_digits"] == 0
+    assert artifact.stats["unused_pieces"]["unused"] < artifact.stats["unused_pieces"]["pieces"]
+    assert artifact.stats["probes"]["rare-han"]["without_piece"] > 50
+    assert all(probe["round_trip_losses"] == 0 for probe in artifact.stats["probes"].values())
+
+
+def test_symbols_sizes_and_shares(workspace: Workspace, tmp_path: Path) -> None:
+    topics = sorted(pydoc_data.topics.topics.values())
+    rows = [document(f"{s}{i}", topics[i][:800], s, "en" if s == "one" else "de") for s in ("one", "two") for i in range(60)]
+    feed(workspace, tmp_path, rows)
+    settings = {
+        "vocab_size": 400, "multiple": 64, "reserved": 3, "special_tokens": ["<|im_start|>"], "user_defined": ["<think>", "a,b"], "sample_bytes": 20_000,
+        "shares": ["de=75%"], "sweep": [400, 500],
+    }  # fmt: skip
+    artifact = workspace.run("train-tokenizer", settings, references={"docs": "feed"})
+    tokenizer = load(artifact.directory)
+    assert tokenizer.vocab_size == 448
+    assert tokenizer.pieces[4:7] == ("<|im_start|>", "<think>", "a,b")
+    assert tokenizer.encode("x a,b<think>").tolist().count(6) == 1
+    strata = {row["source"]: row["sampled_bytes"] for row in artifact.stats["training"]["strata"]}
+    assert strata == {"one": 5000, "two": 15_000}
+    table = artifact.stats["sweep"]
+    assert [row["vocab_size"] for row in table] == [448, 512]
+    assert table[0]["tokens_saved"] == 0 < table[1]["tokens_saved"] < 1
+    assert table[0]["characters_per_token"]["de"] < table[1]["characters_per_token"]["de"]
+    # 448 h / (448 h + 12 * 24 h^2) with h = 1024
+    assert table[0]["embedding_share"]["0.3B"] == round(448 / (448 + 12 * 24 * 1024), 4)
+    with pytest.raises(MsptError, match="'two=x' is not NAME=SHARE"):
+        workspace.run("train-tokenizer", {"shares": ["two=x"]}, references={"docs": "feed"})
+
+
+def test_compare_takes_a_reference_a_directory_or_a_file(chain: Any, shared: Path, tmp_path: Path) -> None:
+    run = functools.partial(chain.workspace.run, "train-tokenizer", {"vocab_size": 600}, references={"docs": "feed"})
+    theirs = shared / "data/tokenizers/huggingface/gpt-neo-test-tokenizer.json"
+    found = run(files={"compare": [theirs]}, name="beside-neo").stats["comparison"]
+    assert (found["other"], found["other_vocab_size"]) == ("gpt-neo-test-tokenizer.json", 50280)
+    assert found["languages"]["en"]["other_without_piece_ratio"] == 0
+    reference = run(files={"compare": [Path("train-tokenizer@v1")]}, name="beside-a-reference")
+    folder = shutil.copytree(chain.tokenizer.directory, tmp_path / "theirs", ignore=shutil.ignore_patterns("artifact.json"))
+    directory = run(files={"compare": [Path(folder)]}, name="beside-a-directory")
+    assert reference.stats["comparison"]["languages"] == directory.stats["comparison"]["languages"]
+    english = reference.stats["comparison"]["languages"]["en"]
+    assert english["other_characters_per_token"] == chain.tokenizer.stats["held_out"]["languages"]["en"]["characters_per_token"]
+    assert english["tokens_ratio"] > 1  # 600 pieces against 700
+    with pytest.raises(MsptError, match="is of kind docs, not tokenizer"):
+        run(files={"compare": [Path("feed@v1")]}, name="never")
+    with pytest.raises(MsptError, match="no such file or directory, and no artifact of that name"):
+        run(files={"compare": [Path("nothing.model")]}, name="never")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"gate_languages": ["english"]}, "--gate-languages english: no text is told to be in it"),
+        ({"user_defined": ["a b"]}, "'a b' is empty or holds a blank"),
+        ({"sample_bytes": "1TB", "memory": "256MiB"}, None),
+    ],
+)
+def test_settings_that_cannot_be(chain: Any, settings: dict[str, Any], message: str | None) -> None:
+    if message is None:  # a small corpus fits into any memory, however much could be taken of a larger one
+        chain.workspace.run("train-tokenizer", {**settings, "vocab_size": 600}, references={"docs": "feed"}, name="fits")
+        return
+    with pytest.raises(MsptError, match=message):
+        chain.workspace.run("train-tokenizer", settings, references={"docs": "feed"}, name="cannot-be")
+
+
+def test_a_sample_that_does_not_fit_into_memory_is_refused(chain: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mspt.stages.train_tokenizer.MEMORY_PER_BYTE", {"bpe": 10_000, "unigram": 1})
+    with pytest.raises(MsptError, match=r"takes about \d+\.\d GB of memory, 0\.3 GB may be used") as caught:
+        chain.workspace.run("train-tokenizer", {"memory": "256MiB"}, references={"docs": "feed"}, name="too-large")
+    assert "--sample-bytes" in caught.value.hint
+
+
+def test_unigram_in_one_go(chain: Any) -> None:
+    artifact = chain.workspace.run("train-tokenizer", {"vocab_size": 600, "model": "unigram"}, references={"docs": "feed"}, name="unigram")
+    assert artifact.stats["held_out"]["passed"]
+    assert load(artifact.directory).vocab_size == 600
+
+
+@pytest.mark.parametrize(("name", "content"), [("broken.model", b"\x0a\x00no model"), ("broken.json", b'{"model": '), ("empty.model", b"")])
+def test_a_broken_file_is_not_adopted(workspace: Workspace, tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=name):
+        workspace.run("train-tokenizer", {}, files={"from_": [tmp_path / name]})
+    assert not list(workspace.path.glob("train-tokenizer/v*/artifact.json"))

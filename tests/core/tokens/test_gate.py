@@ -10,8 +10,9 @@ import pytest
 from mspt.core.errors import CheckFailed
 from mspt.core.tokens import gate
 from mspt.core.tokens.gate import HeldOutText
-from mspt.core.tokens.tokenizer import Ids, SentencePieceTokenizer, SpecialIds, Tokenizer, is_byte_piece, piece_surface
+from mspt.core.tokens.tokenizer import Ids, SentencePieceTokenizer, SpecialIds, Tokenizer, piece_surface
 from mspt.core.tokens.training import TrainingSettings, train
+from mspt.core.tokens.words import is_byte_piece
 
 
 class Letters(Tokenizer):
@@ -32,7 +33,7 @@ class Letters(Tokenizer):
 
 def test_counts_by_hand() -> None:
     held_out = [HeldOutText("web", "zh-Hans", "ab 中"), HeldOutText("web", "en", "aaa"), HeldOutText("book", "en", "b\n")]
-    report = gate.measure(Letters(), held_out, ["en", "zh"])
+    report = gate.measure(gate.Gauge(Letters()), held_out, ["en", "zh"])
     chinese = report.by_language()["zh-Hans"]
     # a, b, blank, and three bytes of 中
     assert (chinese.characters, chinese.without_piece, chinese.tokens, chinese.byte_pieces, chinese.num_bytes) == (4, 1, 6, 3, 6)
@@ -46,7 +47,7 @@ def test_counts_by_hand() -> None:
 @pytest.mark.parametrize(("strange", "passes"), [(100, True), (101, False)])
 def test_the_limit_is_one_in_a_thousand_over_all_sources(strange: int, passes: bool) -> None:
     texts = [HeldOutText("one", "en", "a" * 60_000), HeldOutText("two", "en", "b" * (40_000 - strange) + "!" * strange)]
-    report = gate.measure(Letters(), texts, ["en"])
+    report = gate.measure(gate.Gauge(Letters()), texts, ["en"])
     assert report.verdicts[0].judged
     assert report.passed is passes
     if passes:
@@ -58,7 +59,7 @@ def test_the_limit_is_one_in_a_thousand_over_all_sources(strange: int, passes: b
 
 def test_little_text_is_only_reported_and_other_languages_too() -> None:
     few = [HeldOutText("one", "en", "!" * 99_999), HeldOutText("one", "th", "!" * 200_000)]
-    report = gate.measure(Letters(), few, ["en", "zh"])
+    report = gate.measure(gate.Gauge(Letters()), few, ["en", "zh"])
     assert report.passed
     assert report.by_language()["th"].without_piece == 200_000
     gate.check(report)
@@ -69,18 +70,18 @@ def test_a_document_that_changes_fails() -> None:
         def decode(self, ids: Sequence[int] | Ids) -> str:
             return super().decode(ids).replace("b", "")
 
-    report = gate.measure(Forgetful(), [HeldOutText("one", "en", "ab"), HeldOutText("two", "en", "a")], ["en"])
+    report = gate.measure(gate.Gauge(Forgetful()), [HeldOutText("one", "en", "ab"), HeldOutText("two", "en", "a")], ["en"])
     assert report.round_trip_losses == 1
     with pytest.raises(CheckFailed, match=r"1 held-out documents do not come back as they were \(sources: one\)"):
         gate.check(report)
-    assert gate.measure(Letters(), [HeldOutText("one", "en", "a\u2581b")], ["en"]).round_trip_losses == 0
+    assert gate.measure(gate.Gauge(Letters()), [HeldOutText("one", "en", "a\u2581b")], ["en"]).round_trip_losses == 0
 
 
 def test_chinese_alone_fails_on_english(read_texts: Callable[[str, int], list[str]]) -> None:
     """REQUIREMENTS: the usual limit on unk passes such a tokenizer."""
     proto = train(read_texts("zh_novels", 120), TrainingSettings(vocab_size=8000)).proto
     held_out = [HeldOutText("en_techdocs", "en", text) for text in read_texts("en_techdocs", 60)]
-    report = gate.measure(SentencePieceTokenizer(proto, add_bos=False), held_out, ["zh", "en"])
+    report = gate.measure(gate.Gauge(SentencePieceTokenizer(proto, add_bos=False)), held_out, ["zh", "en"])
     assert report.by_language()["en"].unk == 0
     with pytest.raises(CheckFailed, match=r"^en: "):
         gate.check(report)
@@ -88,5 +89,5 @@ def test_chinese_alone_fails_on_english(read_texts: Callable[[str, int], list[st
 
 def test_byte_pieces_are_no_pieces_of_their_own() -> None:
     assert is_byte_piece("<0x41>")
-    report = gate.measure(Letters(), [HeldOutText("one", "en", "A")], ["en"])  # one byte, and a byte piece for it
+    report = gate.measure(gate.Gauge(Letters()), [HeldOutText("one", "en", "A")], ["en"])  # one byte, and a byte piece for it
     assert report.by_language()["en"].without_piece == 1

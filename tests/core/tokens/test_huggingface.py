@@ -165,7 +165,7 @@ def test_what_cannot_be_adopted_says_why(tmp_path: Path, shared: Path) -> None:
     with pytest.raises(InputError, match=r"neither tokenizer\.model nor tokenizer\.json"):
         huggingface.adopt(tmp_path, tmp_path / "out")
     (tmp_path / "bad.model").write_bytes(b"no model")
-    with pytest.raises(InputError, match="not a SentencePiece model"):
+    with pytest.raises(InputError, match=r"bad\.model: not a tokenizer"):
         huggingface.adopt(tmp_path / "bad.model", tmp_path / "out")
     with pytest.raises(MsptError, match="no eos_token is known") as caught:
         huggingface.adopt(shared / "data/tokenizers/huggingface/gpt-neo-test-tokenizer.json", tmp_path / "out")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pydoc_data.topics
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -17,10 +19,11 @@ from hypothesis import strategies as st
 
 from mspt.core.errors import MsptError
 from mspt.core.tokens import training
-from mspt.core.tokens.training import TrainingSettings, choose_sample, chunks, kept_characters, train
+from mspt.core.tokens.training import TrainingSettings, chunks, kept_characters, train
 
 CODE = "def area(r):\n    if r < 0:\n\t\treturn None\n    return 3.14159 * r ** 2  # 面积\n\n\n"
 SENTENCES = "今天天气很好，我们去公园。The weather is fine today, and we walk in the park. "
+TOPICS = "\n".join(sorted(pydoc_data.topics.topics.values()))[:60_000]
 NO_CUT = re.compile("[\0\u2581\u2585]+")
 
 
@@ -121,10 +124,85 @@ def test_rare_characters_are_left_out() -> None:
     assert processor(train(text, TrainingSettings(vocab_size=330, min_character_count=2)).proto).piece_to_id("龘") == 0
 
 
-def test_sample_by_source_within_the_budget() -> None:
-    sources = np.array([0, 0, 0, 1, 1])
-    keys = np.array([30, 10, 20, 5, 9], dtype=np.uint64)
-    sizes = np.array([100, 200, 300, 150, 250])
-    # half of 1000 bytes: 300 of source 0 (documents 1, then 2 in part), 200 of source 1 (3, then 4 in part)
-    assert choose_sample(sources, keys, sizes, 500).tolist() == [0, 200, 100, 150, 50]
-    assert choose_sample(sources, keys, sizes, 1000).tolist() == sizes.tolist()
+LOUD = """
+import pydoc_data.topics, sys
+from mspt.core.tokens import training
+from mspt.core.tokens.training import TrainingSettings, train
+original = training.sentencepiece.SentencePieceTrainer.train
+training.sentencepiece.SentencePieceTrainer.train = lambda **options: original(**{**options, "minloglevel": 0})
+texts = [("abc def, " * 900 + "x" * 9000 + "\\n") * 3, "雙" * 30_000, "no \\0 end \\u2585 here \\u2581 x", "", "\\n\\n  \\t", "今天天气很好。" * 3000]
+texts.append("\\n".join(sorted(pydoc_data.topics.topics.values()))[:60_000] + ".")
+model = train(texts, TrainingSettings(vocab_size=420, model=sys.argv[1]))
+print(model.num_chunks, model.num_characters)
+"""
+
+
+@pytest.mark.parametrize("model", ["bpe", "unigram"])
+def test_sentencepiece_itself_says_that_it_skipped_nothing(model: str) -> None:
+    """Its own log: sentences loaded and characters counted, against what was handed over and what the texts hold."""
+    done = subprocess.run([sys.executable, "-c", LOUD, model], capture_output=True, text=True, check=True)
+    num_chunks, num_characters = map(int, done.stdout.split())
+    log = done.stderr
+    loaded = re.search(r"Loaded all (\d+) sentences", log)
+    counted = re.search(r"all chars count=(\d+)", log)
+    assert loaded is not None
+    assert counted is not None
+    assert "too long" not in log
+    assert not re.search(r"[Ss]kipped [1-9]", log)
+    # Without NUL, U+2585, U+2581 and the line break that ends the first text: SentencePiece takes it for the end of a sentence.
+    assert int(loaded[1]) == num_chunks
+    assert int(counted[1]) == num_characters - 4
+
+
+def test_long_lines_are_cut_at_safe_places() -> None:
+    line = "今天天气很好，" * 400  # 8,400 bytes without a line break or a blank
+    assert all(chunk.endswith("，") for chunk in chunks(line, NO_CUT))
+    accents = "e\u0301" * 2000
+    assert all(chunk.startswith("e") for chunk in chunks(accents, NO_CUT))
+    family = "👨\u200d👩\u200d👧" * 400
+    assert all(chunk[0] == "👨" and chunk[-1] == "👧" for chunk in chunks(family, NO_CUT))
+
+
+@pytest.mark.parametrize("model", ["bpe", "unigram"])
+def test_symbols_and_reserved_slots(model: Literal["bpe", "unigram"]) -> None:
+    settings = TrainingSettings(
+        vocab_size=470, model=model, special_tokens=("<|im_start|>", "<|im_end|>"), user_defined=("<think>", "你好"), reserved=5, multiple=64,
+    )  # fmt: skip
+    found = processor(train([TOPICS, "你好吗" * 9], settings).proto)
+    pieces = [found.id_to_piece(i) for i in range(found.get_piece_size())]
+    assert len(pieces) == 512
+    assert pieces[:8] == ["<unk>", "<s>", "</s>", "<pad>", "<|im_start|>", "<|im_end|>", "<think>", "你好"]
+    assert pieces[-47:] == [f"<reserved_{i}>" for i in range(47)]
+    text = "<|im_start|>x<think>你好吗<reserved_0> <s>"
+    ids = found.encode(text)
+    assert (4 in ids, 6 in ids, 7 in ids, 465 in ids) == (False, True, True, False)
+    assert found.decode(ids) == text
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"user_defined": ("a b",)}, "'a b' is empty or holds a blank"),
+        ({"special_tokens": ("<s>",)}, "'<s>' stands for something already"),
+        ({"special_tokens": ("<x>",), "user_defined": ("<x>",)}, "'<x>' stands for something already"),
+        ({"user_defined": ("<0x41>",)}, "'<0x41>' stands for something already"),
+        ({"model": "unigram", "user_defined": ("\n\n",)}, "can overlap in a text"),
+        ({"model": "unigram", "user_defined": ("abc", "cd")}, "can overlap in a text"),
+    ],
+)
+def test_symbols_that_cannot_be(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(MsptError, match=message):
+        train([SENTENCES], TrainingSettings(vocab_size=330, **settings))
+
+
+def test_required_characters_get_a_piece_however_rare() -> None:
+    settings = TrainingSettings(vocab_size=360, min_character_count=3, required_characters="龘\n𠀀\0")
+    found = processor(train([SENTENCES * 10, "龘靐"], settings).proto)
+    assert [found.is_unknown(found.piece_to_id(c)) for c in "龘𠀀靐"] == [False, False, True]
+
+
+def test_unigram_scores_are_multiples_of_a_64th() -> None:
+    found = processor(train([TOPICS], TrainingSettings(vocab_size=420, model="unigram")).proto)
+    scores = [found.get_score(i) * 64 for i in range(found.get_piece_size())]
+    assert all(score == round(score) for score in scores)
+    assert len(set(scores)) > 50
