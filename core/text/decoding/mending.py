@@ -21,6 +21,7 @@ from mspt.core.text.decoding.likelihood import costs_of, model_of
 from mspt.core.text.script import code_points
 
 REPLACEMENT = "\ufffd"
+EURO, EURO_BYTE = "€", 0x80  # Windows writes the euro into GBK so, and browsers read it; Python does not
 BAD_BYTE = 26.0  # bits: more than any character costs, less than two of what misaligned bytes make
 OTHER_ALPHABET = 8.0  # bits that a Greek or Cyrillic letter costs more, which two halves of characters soon are
 # Misaligned text costs 14 to 17 bits a character, sound text 8 to 11: a line that has WINDOW such characters in a row is read again.
@@ -34,9 +35,22 @@ SURROGATES = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]"
 MIN_RUN, MAX_SHIFTS = 16, 64  # units of UTF-16 that speak for the other parity; how often that is looked for
 
 
+def _replace(error: UnicodeError) -> tuple[str, int]:
+    """As "replace" does, but for the euro."""
+    assert isinstance(error, UnicodeDecodeError)
+    return (EURO, error.start + 1) if _is_euro(error.encoding, error.object[error.start]) else (REPLACEMENT, error.end)
+
+
+def _is_euro(codec: str, byte: int) -> bool:
+    return byte == EURO_BYTE and codec == "gb18030"
+
+
+codecs.register_error("mspt.replace", _replace)
+
+
 def read_damaged(data: bytes, codec: str) -> str:
     """`data` by a codec of two-byte characters, with U+FFFD for no more than what is wrong."""
-    text = data.decode(codec, "replace")
+    text = data.decode(codec, "mspt.replace")
     model = model_of(text[:MODEL_CHARACTERS])
     flagged = _suspicious_positions(text, model)
     if not len(flagged):
@@ -82,7 +96,7 @@ def _mend(line: bytes, codec: str, model: str, left: int) -> tuple[str, int]:
 
 def _read_on(block: bytes, until: int, codec: str) -> tuple[str, int]:
     """The text of the block up to the last whole character within `until` bytes, and how many bytes that are."""
-    decoder = codecs.getincrementaldecoder(codec)("replace")
+    decoder = codecs.getincrementaldecoder(codec)("mspt.replace")
     text = decoder.decode(block[:until], until == len(block))
     return text, until - len(decoder.getstate()[0])
 
@@ -123,7 +137,7 @@ def _spell(line: bytes, until: int, width: bytearray, bad: bytearray, codec: str
     parts, start, i = [], 0, 0  # start: of the sound bytes that are not yet read
     while i < until:
         if bad[i]:
-            parts += [line[start:i].decode(codec, "replace"), REPLACEMENT]
+            parts += [line[start:i].decode(codec, "replace"), EURO if _is_euro(codec, line[i]) else REPLACEMENT]
             start = i + 1
         i += width[i]
     parts.append(line[start:i].decode(codec, "replace"))

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from mspt.core.text.decoding.decode import decode
 from mspt.core.text.decoding.mending import BLOCK_BYTES, join_surrogates, read_damaged, read_wide
 from support.encodings import TEXTS
 
@@ -23,6 +24,16 @@ def common_ends(one: str, two: str) -> int:
 def test_sound_text_is_read_as_it_is(language, codec):
     raw = TEXTS[language].encode(codec, "ignore")
     assert read_damaged(raw, codec) == raw.decode(codec)
+
+
+@pytest.mark.parametrize("text", ["价格是€100，运费另计，请注意查收。", "票价：€12.5 起，学生€8", "欧元符号是€。"])
+def test_the_euro_of_windows_is_read_as_browsers_do(text):
+    """WHATWG, Encoding, GBK's decoder: the byte 0x80 is U+20AC."""
+    raw = b"\x80".join(part.encode("gbk") for part in text.split("€"))
+    assert read_damaged(raw, "gb18030") == text
+    assert decode(raw).text == text
+    assert read_damaged(b"\x80\x80\xff" + raw, "gb18030").startswith("€€\ufffd")
+    assert read_damaged(b"\x80abc", "cp950") == "\ufffdabc"
 
 
 @pytest.mark.parametrize(("language", "codec"), WRITTEN)
