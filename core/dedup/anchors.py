@@ -1,6 +1,8 @@
 """Anchors: a few positions of a text, chosen by what stands there, so that equal windows of it have equal anchors (winnowing).
 
-Of the k-grams of a window (k = half its length) the one with the smallest hash is its anchor, the last of equal ones (Schleimer, Wilkerson and Aiken 2003).
+Of the k-grams of a window (k = half its length) the one with the smallest hash is its anchor; of equal ones that which is the anchor of the window before, else
+the last ("robust winnowing", Schleimer, Wilkerson and Aiken 2003): so a million times the same letter has few anchors, too. Anchors of equal windows have
+equal hashes.
 Neighbouring windows mostly share theirs: 2 in length / 2 + 2 positions are anchors on average.
 """
 
@@ -69,6 +71,7 @@ def _anchors(
     for _ in range(k):
         power = power * _BASE
     value = np.uint64(0)
+    last = -1  # anchor of the window before
     head = tail = 0  # of the queue: places of k-grams with ascending hashes, the smallest of the window at its head
     width = length - k  # a window holds the k-grams i to i + width
     for i in range(size):
@@ -86,7 +89,9 @@ def _anchors(
         if place >= width:
             while queue[head] < place - width:
                 head += 1
-            own[place - width] = queue[head]
+            if last < place - width or rolled[last] != rolled[queue[head]]:
+                last = queue[head]
+            own[place - width] = last
     return size - length + 1
 
 

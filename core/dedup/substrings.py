@@ -8,8 +8,8 @@ Characters are compared as they are, unfolded. Code, verse and tables are left a
 
 A suffix array of a whole corpus would need 48 bytes of memory a character, so it is built of the few texts that can repeat, in blocks:
 
-    anchors     winnowing (Schleimer, Wilkerson and Aiken 2003) selects, in every window, the k-gram (k = N / 2) with the smallest hash, the last of equal
-                ones. Equal windows select the same k-gram, so both copies of a repeated window have an anchor of one hash: about 4 of N positions are anchors
+    anchors     winnowing (Schleimer, Wilkerson and Aiken 2003) selects, in every window, a k-gram (k = N / 2) with the smallest hash. So both
+                copies of a repeated window have an anchor of one hash; about 4 of N positions are anchors
     candidates  anchors whose hash occurs twice or more (runs.py), with the text that windows around them can reach
     blocks      candidates by ranges of the hash, as many as fit into memory; a window is judged in the block of its own anchor, where all its copies are
     walk        in policy order over the repeated windows that the blocks found

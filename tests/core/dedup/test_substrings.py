@@ -170,3 +170,10 @@ def test_anchors_are_few_and_equal_in_equal_windows():
     there = range(anchors.offsets[1], anchors.offsets[2])
     assert sum(here.get(anchors.places[i] - 2 + 5000) == anchors.hashes[i] for i in there) >= len(there) - 1  # only "??" may have one of its own
     assert anchors.offsets[1] < 20_000 * 3 / 51  # 2 / (width + 1) of the positions on average
+
+
+def test_a_text_of_one_letter_has_few_anchors():
+    """Windows of 100 hold 51 places of a 50-gram: one anchor is enough for so many."""
+    anchors = find_anchors(*codes_of(["x" * 10_000, "ab" * 5_000]), 100)
+    assert np.diff(anchors.offsets).max() <= 10_000 // 50 + 1
+    assert remove(["x" * 3_000, "y" + "x" * 500 + "z" * 60], 100) == ([("x" * 100), "y" + "z" * 60], set())
