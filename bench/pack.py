@@ -4,10 +4,10 @@
     python bench/pack.py --memory               peak memory of 10 M and of 100 M tokens
     python bench/pack.py --tokens 20000000 --folder /tmp/pack-bench
 
-Writing: a bare FileWriter is handed the rows that pack-mindrecord made (same columns, ready in memory), CPU time of the writing alone. pack does
-everything (join, split, leakage check, mixture, packing, gathering, rows, provenance, hashes): CPU time of the stage with one worker, whose start and import
-of MindSpore are in it.
-Reading: MindDataset as it comes against core/nn/reader.py, which shuffles and checks every row.
+Writing: a bare FileWriter is handed the rows that pack-mindrecord made (same columns, ready in memory); pack does everything: join, split, leakage check,
+mixture, packing, gathering, rows, provenance, hashes. CPU time of both whole processes with their workers (one), start and import of MindSpore included.
+Reading: MindDataset as it comes against core/tokens/mindrecord.read, and against the reader of training, which shuffles and checks every row; CPU time of the
+pass alone.
 """
 
 from __future__ import annotations
@@ -156,31 +156,29 @@ def part_pack(folder: Path, name: str) -> None:
     run(Store(folder), find("pack-mindrecord"), name, settings, {"docs": "docs", "tokens": "tokens"})
 
 
-def rows_of(folder: Path, packed: str) -> Any:
-    """All training rows of an artifact in memory."""
+def part_ready(folder: Path, packed: str, target: Path) -> None:
+    """All training rows of an artifact as plain arrays, a folder for each file."""
     from mspt.core.tokens import mindrecord
 
-    artifact = Store(folder).resolve(packed)
-    for name in sorted(n for n in artifact.files if n.startswith("train-") and n.endswith(".mindrecord")):
-        parts = list(mindrecord.read([artifact.path(name)]))
-        yield {column: np.concatenate([getattr(part, column) for part in parts]) for column in mindrecord.COLUMNS}
+    for number, path in enumerate(files_of(folder, packed)):
+        parts = list(mindrecord.read([path]))
+        (target / str(number)).mkdir(parents=True)
+        for column in mindrecord.COLUMNS:
+            np.save(target / str(number) / f"{column}.npy", np.concatenate([getattr(part, column) for part in parts]))
 
 
-def part_write(folder: Path, packed: str, target: Path) -> float:
-    """CPU seconds of a bare FileWriter; the rows are read before the clock starts, a file at a time."""
+def part_write(ready: Path, target: Path) -> None:
+    """A bare FileWriter."""
     from mindspore.mindrecord import FileWriter
 
-    spent = 0.0
-    for number, rows in enumerate(rows_of(folder, packed)):
-        began = time.process_time()
+    for number in range(len(list(ready.iterdir()))):
+        columns = [(name, np.load(ready / str(number) / f"{name}.npy")) for name in ("input_ids", "labels", "actual_seq_len")]
         writer = FileWriter(str(target / f"bare-{number:05d}.mindrecord"), shard_num=1)
-        writer.add_schema({name: {"type": "int32", "shape": [column.shape[1]]} for name, column in rows.items()}, "rows")
-        columns = list(rows.items())
-        for first in range(0, len(rows["labels"]), 256):
-            writer.write_raw_data([{name: column[i] for name, column in columns} for i in range(first, min(first + 256, len(rows["labels"])))])
+        writer.add_schema({name: {"type": "int32", "shape": [column.shape[1]]} for name, column in columns}, "rows")
+        rows = len(columns[0][1])
+        for first in range(0, rows, 256):
+            writer.write_raw_data([{name: column[i] for name, column in columns} for i in range(first, min(first + 256, rows))])
         writer.commit()
-        spent += time.process_time() - began
-    return spent
 
 
 def files_of(folder: Path, packed: str) -> list[Path]:
@@ -188,56 +186,60 @@ def files_of(folder: Path, packed: str) -> list[Path]:
     return [artifact.path(n) for n in sorted(artifact.files) if n.startswith("train-") and n.endswith(".mindrecord")]
 
 
-def part_read(folder: Path, packed: str, ours: bool) -> tuple[float, int]:
-    """(wall seconds, rows) of one pass over the training rows."""
+def part_read(folder: Path, packed: str, how: str) -> float:
+    """CPU seconds of one pass over the training rows."""
     import mindspore.dataset as ds
 
     from mspt.core.nn.reader import PackedRows
+    from mspt.core.tokens import mindrecord
 
     files = files_of(folder, packed)
     rows = PackedRows.open(files, vocab_size=VOCABULARY)
-    began = time.perf_counter()
-    if ours:
+    began = time.process_time()
+    if how == "read":
+        for _ in mindrecord.read(files):
+            pass
+    elif how == "train":
         batches = rows.batches(first=0, batch_size=32, seed=0)
         for _ in range(rows.num_rows // 32):
             next(batches)
     else:
-        data = ds.MindDataset([str(f) for f in files], shuffle=True, num_parallel_workers=2).batch(32, drop_remainder=True)
+        data = ds.MindDataset([str(f) for f in files], columns_list=list(mindrecord.COLUMNS), shuffle=False, num_parallel_workers=1).batch(256)
         for _ in data.create_tuple_iterator(num_epochs=1, output_numpy=True):
             pass
-    return time.perf_counter() - began, rows.num_rows
+    return time.process_time() - began
 
 
-def measured(*arguments: str) -> tuple[float, float, dict[str, Any]]:
-    """(CPU seconds of the process and its children, wall seconds, what it printed) of a part."""
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+def measured(*arguments: str) -> tuple[float, dict[str, Any]]:
+    """(CPU seconds of the process and its children, what it printed) of a part."""
+    before = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
     done = subprocess.run([sys.executable, __file__, *arguments], check=True, stdout=subprocess.PIPE, text=True, env=os.environ | {"GLOG_v": "3"})
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return spent, time.perf_counter() - began, json.loads(done.stdout.splitlines()[-1] or "{}")
+    return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) - before, json.loads(done.stdout.splitlines()[-1])
 
 
 # --- what a person runs ------------------------------------------------------------------------------------------------
 
 
 def compare(folder: Path, tokens: int) -> None:
-    generate(folder, tokens)
+    measured("--part", "generate", str(folder), str(tokens))
     measured("--part", "pack", str(folder), "warm")  # compiles kernels
-    target = folder / "bare"
-    figures: dict[str, list[float]] = {"pack": [], "bare": [], "our reader": [], "MindDataset": []}
+    ready, target = folder / "ready", folder / "bare"
+    measured("--part", "ready", str(folder), "warm", str(ready))
+    figures: dict[str, list[float]] = {"pack": [], "bare FileWriter": [], "mindrecord.read": [], "reader of train": [], "bare MindDataset": []}
     for i in range(3):
-        figures["pack"].append(measured("--part", "pack", str(folder), f"run{i}")[2]["cpu"])
-        target.mkdir(exist_ok=True)
-        figures["bare"].append(measured("--part", "write", str(folder), "warm", str(target))[2]["cpu"])
-        shutil.rmtree(target)
+        figures["pack"].append(measured("--part", "pack", str(folder), f"run{i}")[0])
         shutil.rmtree(folder / f"run{i}")
-        for name, part in (("our reader", "read-ours"), ("MindDataset", "read-bare")):
-            figures[name].append(measured("--part", part, str(folder), "warm")[2]["seconds"])
+        target.mkdir(exist_ok=True)
+        figures["bare FileWriter"].append(measured("--part", "write", str(ready), str(target))[0])
+        shutil.rmtree(target)
+        for name, how in (("mindrecord.read", "read"), ("bare MindDataset", "bare"), ("reader of train", "train")):
+            figures[name].append(measured("--part", how, str(folder), "warm")[1]["cpu"])
     middle = {name: statistics.median(values) for name, values in figures.items()}
     for name, values in figures.items():
-        print(f"{name:12} {middle[name]:8.2f} s  ({', '.join(f'{v:.2f}' for v in values)})  {tokens / middle[name] / 1e6:.1f} M tokens/s")
-    print(f"writing: {middle['bare'] / middle['pack']:.2f}x of bare FileWriter (CPU time; bar .6)")
-    print(f"reading: {middle['MindDataset'] / middle['our reader']:.2f}x of bare MindDataset (wall time; bar .9)")
+        print(f"{name:16} {middle[name]:8.2f} s  ({', '.join(f'{v:.2f}' for v in values)})  {tokens / middle[name] / 1e6:.1f} M tokens/s of CPU time")
+    print(f"writing: {middle['bare FileWriter'] / middle['pack']:.2f}x of bare FileWriter (bar .6)")
+    bare = middle["bare MindDataset"]
+    print(f"reading: {bare / middle['mindrecord.read']:.2f}x of bare MindDataset (bar .9), reader of train {bare / middle['reader of train']:.2f}x")
 
 
 def memory(folder: Path, tokens: list[int]) -> None:
@@ -253,9 +255,19 @@ def memory(folder: Path, tokens: list[int]) -> None:
         shutil.rmtree(part)
 
 
-def own_cpu() -> float:
-    """CPU seconds of this process and its workers."""
-    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+def run_part(name: str, rest: list[str]) -> dict[str, Any]:
+    """One part in this process."""
+    if name in ("read", "train", "bare"):
+        return {"cpu": part_read(Path(rest[0]), rest[1], name)}
+    if name == "generate":
+        generate(Path(rest[0]), int(rest[1]))
+    elif name == "pack":
+        part_pack(Path(rest[0]), rest[1])
+    elif name == "ready":
+        part_ready(Path(rest[0]), rest[1], Path(rest[2]))
+    else:
+        part_write(Path(rest[0]), Path(rest[1]))
+    return {}
 
 
 def main() -> None:
@@ -266,18 +278,7 @@ def main() -> None:
     parser.add_argument("--part", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.part:
-        name, *rest = given.part
-        if name == "generate":
-            generate(Path(rest[0]), int(rest[1]))
-            print("{}")
-        elif name == "pack":
-            began = own_cpu()
-            part_pack(Path(rest[0]), rest[1])
-            print(json.dumps({"cpu": own_cpu() - began}))
-        elif name == "write":
-            print(json.dumps({"cpu": part_write(Path(rest[0]), rest[1], Path(rest[2]))}))
-        else:
-            print(json.dumps({"seconds": part_read(Path(rest[0]), rest[1], ours=name == "read-ours")[0]}))
+        print(json.dumps(run_part(given.part[0], given.part[1:])))
         return
     with tempfile.TemporaryDirectory(dir=given.folder, prefix="pack-bench-") as folder:
         if given.memory:
