@@ -11,7 +11,6 @@ pii         personal data is counted or masked
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -33,13 +32,13 @@ from mspt.core.text.privacy.sensitive_words import SensitiveWords
 from mspt.core.text.readers.record import Record, meta_json
 from mspt.core.text.rules import document_rules as rules
 from mspt.core.text.rules.line_rules import cut_lines
+from mspt.core.text.script import code_points, num_controls
 from mspt.core.text.spans import Edit, Span, edit, sort_spans
 
 # read and group: containers, records and their entities, before `clean` sees anything; exclude: taken down by the user, after everything else
 FUNNEL = ("read", "group", "decode", "map", "extract", "normalize", "language", "rules", "pii", "exclude")
 Step = Literal["decode", "extract", "normalize", "language", "rules", "pii"]
 STEPS: tuple[Step, ...] = ("decode", "extract", "normalize", "language", "rules", "pii")
-CONTROL = re.compile("[\x01-\x07\x0e-\x1a\x1c-\x1f\x7f]")
 MAX_CONTROL_RATIO = 0.02  # compressed data read as a single-byte encoding has .10; text has none
 MIN_VERBATIM_SHARE = 0.5  # of a page that is code
 UNKNOWN = Language("und", 0.0)
@@ -100,6 +99,8 @@ class Draft:
 
     def settled(self) -> tuple[tuple[Span, ...], tuple[Part, ...]]:
         """The spans without the marks, and the parts at their places in the text as it is now."""
+        if not self.parts:
+            return self.spans, ()
         where = places(self.spans, [f"{REMOVED}{number}" for number in range(len(self.parts))], len(self.text))
         parts = (replace(part, start=place, end=place) for part, place in zip(self.parts, where, strict=True))
         return tuple(span for span in self.spans if not is_mark(span)), tuple(parts)
@@ -280,7 +281,7 @@ def check_decoded(decoded: Decoded, max_lost: float) -> Rejection | None:
     """Whether decoding went wrong or the bytes were no text: undecodable, binary."""
     if decoded.replaced_ratio > max_lost:
         return Rejection("decode", "undecodable", decoded.replaced_ratio, max_lost, f"U+FFFD after decoding as {decoded.encoding}", text=decoded.text)
-    controls = len(CONTROL.findall(decoded.text)) / max(1, len(decoded.text))
+    controls = num_controls(code_points(decoded.text)) / max(1, len(decoded.text))
     if controls > MAX_CONTROL_RATIO:
         return Rejection("decode", "binary", controls, MAX_CONTROL_RATIO, "control characters", text=decoded.text)
     return None

@@ -114,6 +114,15 @@ def text_of(codes: NDArray[np.uint32]) -> str:
     return text
 
 
+@kernel
+def num_controls(codes: NDArray[np.uint32]) -> int:
+    """How many characters are controls of ASCII that no text holds: all but NUL, escape, blanks and line ends."""
+    number = 0
+    for code in codes:
+        number += (0x01 <= code <= 0x07) | (0x0E <= code <= 0x1A) | (0x1C <= code <= 0x1F) | (code == 0x7F)
+    return number
+
+
 def survey(text: str) -> Survey:
     """Count the characters of `text`, in one pass."""
     global _last_survey

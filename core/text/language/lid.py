@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from mspt.core.text.form import fenced_blocks, without
 from mspt.core.text.language.model import best_label, labels
-from mspt.core.text.language.signs import has_names, num_cantonese
+from mspt.core.text.language.names import without_names
+from mspt.core.text.language.signs import num_cantonese
 from mspt.core.text.script import Census, census, chinese_script, code_points, foreign_to_japan, has_japanese_forms, script_evidence
 
 # What one Han character says takes about three letters of an alphabet (the Universal Declaration of Human Rights has 8,675 letters in English,
@@ -42,15 +43,6 @@ SHORT_CHARACTERS, SHORT_CONFIDENCE = 100, 0.2
 # From head, middle and tail each. Of 388 languages of lid_udhr, most unknown to the model, one is told differently by it than by the whole
 # document, and 22 are told by one of the two only.
 SAMPLE_CHARACTERS = 600
-# What is no language in a technical text, beside fenced code: inline code, addresses, link targets, tags, roff comments, identifiers
-# (camelCase, snake_case, a.b, x1). Every repetition is bounded or begins at a border: linear time. The two looks ahead change no match: they
-# pass over Han and plain words at once (en_public_domain: 10 -> 19 MB/s, zh_techdocs: 21 -> 50).
-NOT_LANGUAGE = re.compile(
-    r"(?=[`\]<.'A-Za-z])(?:`[^`\n]{1,200}`|(?:https?://|www\.)[!-~]+|\]\([^()\s]{1,500}\)|</?[a-zA-Z][^<>]{0,300}>|^[.']\\\".*"
-    r"|(?<![A-Za-z])(?=[A-Za-z][a-z]*+[A-Z0-9_./@:=])"
-    r"(?:[A-Za-z]{0,40}[a-z][A-Z][A-Za-z0-9]*|[A-Za-z]{1,60}(?:[0-9_]|[./@:=]+[A-Za-z0-9_])[A-Za-z0-9_./@:=-]*))",
-    re.MULTILINE,
-)
 EAST_ASIAN = re.compile("[\u3005\u3007\u3041-\u30ff\u3400-\u9fff\uac00-\ud7fb\uf900-\ufaff\U00020000-\U0003134f]+")
 BCP_47 = {"als": "gsw", "bh": "bih", "sh": "sr-Latn"}  # labels of lid.176 that follow Wikipedia's host names instead
 
@@ -157,11 +149,6 @@ def _by_model(text: str) -> Language:
 def _label(text: str) -> tuple[str, float]:
     """The model's best label for `text` and its probability."""
     return best_label(code_points(text))
-
-
-def without_names(text: str) -> str:
-    """`text` with a blank for each address, name and piece of code in it."""
-    return NOT_LANGUAGE.sub(" ", text) if has_names(code_points(text)) else text
 
 
 def sample(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Whether patterns of lid.py can match at all, told by pairs of characters: most paragraphs of prose hold none, and no pattern needs to read them."""
+"""Whether a text may hold words of Cantonese, told by pairs of characters: most hold none, and no pattern needs to read them."""
 
 from __future__ import annotations
 
@@ -37,33 +37,3 @@ def _num_cantonese(codes: NDArray[np.uint32], table: NDArray[np.uint8]) -> int:
         number += bits & _ALONE or (bits & _SECOND and before & _FIRST) != 0
         before = bits
     return number
-
-
-@kernel
-def has_names(codes: NDArray[np.uint32]) -> bool:
-    """Whether lid.NOT_LANGUAGE may find anything: False is certain."""
-    before = second = np.uint32(0)  # the characters before
-    joins = False  # whether the one before is the last of a run of . / @ : = behind a letter
-    for code in codes:
-        if code >= 0x80:
-            joins, second, before = False, before, code
-            continue
-        is_joint = code == 0x2E or code == 0x2F or code == 0x40 or code == 0x3A or code == 0x3D
-        is_upper, is_lower, is_number = 0x41 <= code <= 0x5A, 0x61 <= code <= 0x7A, 0x30 <= code <= 0x39 or code == 0x5F
-        after_lower = 0x61 <= before <= 0x7A
-        after_letter = after_lower or 0x41 <= before <= 0x5A
-        if (
-            code == 0x60  # `code`
-            or (joins and (is_upper or is_lower or is_number))  # a.b, a::b
-            or (after_lower and is_upper)  # camelCase
-            or (after_letter and is_number)  # x1, a_b
-            or (before == 0x3C and (is_upper or is_lower or code == 0x2F))  # <tag>
-            or (before == 0x5D and code == 0x28)  # ](target)
-            or (before == 0x2F and second == 0x3A and code == 0x2F)  # ://
-            or (before == 0x77 and second == 0x77 and code == 0x2E)  # www.
-            or (before == 0x5C and code == 0x22)  # .\"
-        ):
-            return True
-        joins = bool(is_joint and (joins or after_letter))
-        second, before = before, code
-    return False

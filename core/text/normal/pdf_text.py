@@ -10,11 +10,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from mspt.core.text.form import HEAD_CHARACTERS
 from mspt.core.text.normal.document import Document, Edits
-from mspt.core.text.normal.running_lines import running_lines
+from mspt.core.text.normal.page_signs import HAN, MAX_SCATTERED, MIN_CUT_WORDS, MIN_LIGATURES, MIN_PAIRS, PageSigns, page_signs
+from mspt.core.text.normal.running_lines import may_have_running_lines, running_lines
 from mspt.core.text.normal.settling import settled
 from mspt.core.text.normal.verbatim import verbatim
 from mspt.core.text.script import code_points
@@ -22,23 +21,19 @@ from mspt.core.text.spans import Edit
 
 Profile = Literal["", "pdf-text", "ocr"]
 
-HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
-FIRST_HAN = 0x3400
 MARKS = "\u2018\u2019\u201c\u201d\u2026\u3001\u3002\u3008-\u3011\u3014-\u301b\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"
 SPACED = re.compile(f"[{HAN}{MARKS}]+(?:[ \\xa0]+[{HAN}{MARKS}]+)+")
 GAP = re.compile("[ \\xa0]+")
 MIN_SINGLE = 0.6  # of the pieces between blanks that are one character: where letters are spaced, .95; between words .45 (mean length 1.7), between names 0
 LONG_PIECE = 8  # a clause: no cell of a table and no name
 NUMBERING = re.compile(r"第 ?(?:[一二三四五六七八九十百零〇] ?){1,5}[章节節篇部编編条條讲講]\Z")
-ADJACENT, SPACED_PAIR = re.compile(f"[{HAN}](?=[{HAN}])"), re.compile(f"[{HAN}] +(?=[{HAN}])")
-MIN_PAIRS, MIN_SPACED = 10, 0.3  # of the neighbouring Han characters
+MIN_SPACED = 0.3  # of the neighbouring Han characters
 SAMPLE = 4 * HEAD_CHARACTERS
 MIN_BLANKS = 0.15  # of the characters, without which nothing is spaced
 
 LIGATURES = {"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb05": "st", "\ufb06": "st"}
 LIGATURE = re.compile("[\ufb00-\ufb06]")
 LIGATURE_IN_WORD = re.compile("[\ufb00-\ufb06](?:(?<=[a-z].)|(?=[a-z]))")
-MIN_LIGATURES = 3
 
 HYPHENS = "-\xad\u2010"
 LINE_END = re.compile(rf"[{HYPHENS}][ \t]*\r?\n([ \t]*)(?=[^\W\d_]{{2}})")
@@ -47,9 +42,9 @@ LAST_LETTERS = re.compile(r"(?:\A|(?<=[^\w-]))[^\W\d_]{2,}\Z")
 COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 TOKEN, BLANKS = re.compile(r"\S+"), re.compile(r"[ \t]*")
 MAX_PART = 40  # letters
-MIN_CUT_WORDS, MIN_CUT_SHARE = 5, 0.02  # words cut at line ends, and for each line: typesetting that cuts words does it in .05 to .1 of the lines
+MIN_CUT_SHARE = 0.02  # words cut at line ends for each line: typesetting that cuts words does it in .05 to .1 of the lines
 FILLED_LINE, ONE_CHARACTER = re.compile(r"\n[^\S\n]*+\S"), re.compile(r"\n[^\S\n]*+(\S)[^\S\n]*+(?=\n)")
-MIN_ONE_CHARACTER, MAX_SCATTERED = 0.3, 10  # of the lines; characters a line where there are so many
+MIN_ONE_CHARACTER = 0.3  # of the lines
 
 
 class CutWord(NamedTuple):
@@ -63,16 +58,18 @@ class CutWord(NamedTuple):
 
 def detect_profile(text: str) -> Profile:
     """What a text came from; "" for all that did not come from pages, or shows no more of it."""
-    sample = text[:SAMPLE]
-    if _cuts_words(sample) or _has_ligatures(sample) or running_lines(text):
+    sample, codes = text[:SAMPLE], code_points(text)
+    signs = page_signs(codes[:SAMPLE])
+    if signs and (_cuts_words(sample, signs) or _has_ligatures(sample, signs)):
         return "pdf-text"
-    return "ocr" if _is_spaced(sample) or _is_scattered(sample) else ""
+    of_all = signs if len(codes) <= SAMPLE else page_signs(codes)
+    if of_all and may_have_running_lines(of_all) and running_lines(text):
+        return "pdf-text"
+    return "ocr" if signs and (_is_spaced(sample, signs) or _is_scattered(sample, signs)) else ""
 
 
-def _has_ligatures(sample: str) -> bool:
-    if sample.isascii() or not any(ligature in sample for ligature in LIGATURES):
-        return False
-    return sum(1 for _ in LIGATURE_IN_WORD.finditer(sample)) >= MIN_LIGATURES
+def _has_ligatures(sample: str, signs: PageSigns) -> bool:
+    return signs.ligatures >= MIN_LIGATURES <= sum(1 for _ in LIGATURE_IN_WORD.finditer(sample))
 
 
 def one_character_lines(text: str) -> float:
@@ -92,7 +89,8 @@ def han_blanks(document: Document) -> Edits:
 def _closed_gaps(document: Document) -> list[Edit]:
     text = document.text
     regions = verbatim(document, addresses=True)
-    is_spaced = _is_spaced(text[:SAMPLE])
+    signs = page_signs(document.codes[:SAMPLE])
+    is_spaced = signs is not None and _is_spaced(text[:SAMPLE], signs)
     gaps = (gap for run in SPACED.finditer(text) for gap in _gaps_to_close(run, is_spaced))
     return [Edit(start, end, "") for start, end in gaps if not regions.touch(start, end) and not NUMBERING.search(text, max(0, start - 14), start)]
 
@@ -119,22 +117,17 @@ def _are_single(pieces: list[int]) -> bool:
     return sum(size == 1 for size in pieces) >= MIN_SINGLE * len(pieces)
 
 
-def _is_spaced(sample: str) -> bool:
+def _is_spaced(sample: str, signs: PageSigns) -> bool:
     """Whether blanks stand between most Han characters."""
-    if sample.isascii() or sample.count(" ") < MIN_BLANKS * len(sample):
-        return False
-    if np.count_nonzero(code_points(sample) >= FIRST_HAN) < MIN_PAIRS:
-        return False
-    pairs = sum(1 for _ in SPACED_PAIR.finditer(sample))
-    if pairs < max(MIN_PAIRS, MIN_SPACED * (pairs + sum(1 for _ in ADJACENT.finditer(sample)))):
+    if signs.blanks < MIN_BLANKS * len(sample) or signs.spaced < max(MIN_PAIRS, MIN_SPACED * (signs.spaced + signs.adjacent)):
         return False
     pieces = [len(piece) for run in SPACED.finditer(sample) for piece in GAP.split(run[0])]
     return _are_single(pieces)
 
 
-def _is_scattered(sample: str) -> bool:
+def _is_scattered(sample: str, signs: PageSigns) -> bool:
     """Whether many lines hold one character."""
-    return sample.count("\n") * MAX_SCATTERED > len(sample) > 10 * MAX_SCATTERED and one_character_lines(sample) >= MIN_ONE_CHARACTER
+    return signs.line_ends * MAX_SCATTERED > len(sample) > 10 * MAX_SCATTERED and one_character_lines(sample) >= MIN_ONE_CHARACTER
 
 
 def join_cut_words(document: Document) -> list[Edit]:
@@ -183,12 +176,12 @@ def _left(text: str, match: re.Match[str]) -> re.Match[str] | None:
     return LAST_LETTERS.search(text, max(0, match.start() - MAX_PART), match.start())
 
 
-def _cuts_words(sample: str) -> bool:
+def _cuts_words(sample: str, signs: PageSigns) -> bool:
     """Whether line ends cut words as typesetting does."""
-    if sample.count("-\n") + sample.count("\xad\n") < MIN_CUT_WORDS:
+    if signs.cut_words < max(MIN_CUT_WORDS, MIN_CUT_SHARE * signs.line_ends):
         return False
     cut = sum(1 for word in cut_words(sample) if not word.hyphen)
-    return cut >= max(MIN_CUT_WORDS, MIN_CUT_SHARE * sample.count("\n"))
+    return cut >= max(MIN_CUT_WORDS, MIN_CUT_SHARE * signs.line_ends)
 
 
 def drop_ligatures(document: Document) -> list[Edit]:

@@ -15,19 +15,18 @@ from statistics import median
 from typing import NamedTuple
 
 from mspt.core.text.normal.document import Document, Edits
+from mspt.core.text.normal.page_signs import MIN_LINES, MIN_PAGES, MIN_REPEATED, PageSigns
 from mspt.core.text.normal.settling import settled
 from mspt.core.text.rules.line_rules import Cut
 from mspt.core.text.spans import Edit
 
 MAX_HEAD = 100  # characters of a line that may be a head or foot
 EDGE_LINES = 3  # at the top of a page that may be its head, and as many at its bottom
-MIN_PAGES = 3  # with the same head; a chapter's may have few
-MIN_REPEATED = 4  # where there are no form feeds
 MIN_DENSITY = 0.25  # of the pages between its first and its last: left and right pages have heads of their own, openings of chapters none
 MIN_COUNTING = 0.6  # of the steps from page to page, by which a number in the line grows as it should
 MIN_NUMBERED = 0.5  # of the pages that bear their number
 MIN_REGULAR = 0.75  # of the distances between two heads that are the usual one
-MIN_LINES, MAX_LINES, SPREAD = 15, 120, 0.15  # of a page, and by which share it may vary
+MAX_LINES, SPREAD = 120, 0.15  # of a page, and by which share it may vary
 MIN_GOING_ON = 0.1  # of the pages that end inside a sentence: .19 in a specification full of examples (shared-mime-info), .6 in prose, 0 at chapters
 FORM_FEED = "\f"
 LINE = re.compile(r"[^\n\f]*[^\s][^\n\f]*")
@@ -62,6 +61,12 @@ def running_lines(text: str) -> list[Cut]:
     """The heads, feet and page numbers of `text`, in order; their rule is running-line or page-number."""
     places = _by_pages(text) if text.count(FORM_FEED) >= MIN_PAGES - 1 else _by_distance(text)
     return [Cut(place.start, place.end, "running-line" if any(map(str.isalpha, place.key)) else "page-number") for place in places]
+
+
+def may_have_running_lines(signs: PageSigns) -> bool:
+    """Whether a text has enough of what `running_lines` goes by."""
+    is_paged = signs.form_feeds >= MIN_PAGES - 1
+    return is_paged or (signs.line_ends >= MIN_REPEATED * MIN_LINES and max(signs.number_lines, signs.page_words) >= MIN_REPEATED)
 
 
 def drop_running_lines(document: Document) -> Edits:

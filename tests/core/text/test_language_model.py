@@ -6,6 +6,7 @@ import gzip
 import importlib.util
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from mspt.core.errors import MachineError
 from mspt.core.text.form import fenced_blocks
-from mspt.core.text.language import blocks, lid, signs
+from mspt.core.text.language import blocks, lid, names, signs
 from mspt.core.text.language.model import MODEL_FILE, best_label
 from mspt.core.text.language.model_file import read_model
 from mspt.core.text.script import HAN, HANGUL, KANA, LATIN, OTHER, classes_of, code_points
@@ -79,20 +80,28 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
         read_model(path)
 
 
-@settings(max_examples=400, deadline=None)
-@given(st.text(alphabet="aAzZ0_9./@:=`]<('\\\" \nhtpsw中é>[)-", max_size=12))
-def test_a_text_that_may_hold_no_name_holds_none(text: str) -> None:
-    if not signs.has_names(code_points(text)):
-        assert lid.NOT_LANGUAGE.search(text) is None
+NAME = re.compile(
+    r"`[^`\n]{1,200}`|(?:https?://|www\.)[!-~]+|\]\([^()\s]{1,500}\)|</?[a-zA-Z][^<>]{0,300}>|^[.']\\\".*"
+    r"|(?<![A-Za-z])(?:[A-Za-z]{0,40}[a-z][A-Z][A-Za-z0-9]*|[A-Za-z]{1,60}(?:[0-9_]|[./@:=]+[A-Za-z0-9_])[A-Za-z0-9_./@:=-]*)",
+    re.MULTILINE,
+)
+LONG = [f"`{'a' * 199}`", f"`{'a' * 200}`", f"`{'a' * 201}`", f"]({'a' * 500})", f"]({'a' * 501})", f"<a{'b' * 300}>", f"<a{'b' * 301}>", "x" * 60, "X" * 41]
+
+
+@settings(max_examples=1000, deadline=None)
+@given(st.lists(st.sampled_from([*"aAzZ0_9./@:=`]<('\\\" \nhtpsw中é>[)-\u3000", "http", "://", "www.", "](", "</", '.\\"', *LONG]), max_size=20).map("".join))
+def test_names_are_what_a_pattern_says(text: str) -> None:
+    assert names.without_names(text) == NAME.sub(" ", text)
 
 
 @pytest.mark.parametrize("text", ["`ls`", "http://a", "www.!", "](x)", "<b>", "</b>", '.\\" note', "camelCase", "snake_case", "a.b", "a::b", "x1"])
-def test_names_are_seen(text: str) -> None:
-    assert signs.has_names(code_points(text))
+def test_names_are_left_out(text: str) -> None:
+    assert names.without_names(f"{text}\n他说") == " \n他说"
 
 
 def test_a_plain_sentence_holds_no_name() -> None:
-    assert not signs.has_names(code_points("It was late. Nobody answered: not one of them. “Why?” 他说：好。"))
+    text = "It was late. Nobody answered: not one of them. “Why?” 他说：好。"
+    assert names.without_names(text) is text
 
 
 def test_every_word_of_cantonese_is_counted() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import textwrap
 from pathlib import Path
 
@@ -12,7 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mspt.core.text.normal.normalize import Document
+from mspt.core.text.normal.page_signs import HAN, page_signs
 from mspt.core.text.normal.pdf_text import cut_words, detect_profile, drop_ligatures, han_blanks, join_cut_words, one_character_lines
+from mspt.core.text.normal.running_lines import PAGE_NUMBER
+from mspt.core.text.script import code_points
 from mspt.core.text.spans import Span, edit
 
 PARAGRAPH = (
@@ -190,3 +194,20 @@ def test_one_manual_page_was_written_with_spaced_characters(shared: Path) -> Non
     with gzip.open(shared / "data" / "zh_manpages_hans.jsonl.gz", "rt", encoding="utf-8") as lines:
         found = {one["id"].rsplit("/", 1)[-1]: detect_profile(one["text"]) for one in map(json.loads, lines)}
     assert {name: profile for name, profile in found.items() if profile} == {"losetup.8.gz": "ocr"}
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.sampled_from([*"中々aP5 \n-\xad\x0cﬁ，", "Page ", "\n- 12 -\n", "\n第 3 页\n", "\nPage 4 of 9\n", "an\n", "中 中"]), max_size=40).map("".join)
+)
+def test_signs_are_counted_as_patterns_find_them(text: str) -> None:
+    text += "中 " * 11  # enough to be counted at all
+    signs = page_signs(code_points(text))
+    assert signs is not None
+    han = f"[{HAN}]"
+    assert signs.adjacent == len(re.findall(f"{han}(?={han})", text))
+    assert signs.spaced == len(re.findall(f"{han} +(?={han})", text))
+    assert signs.cut_words == text.count("-\n") + text.count("\xad\n")
+    assert (signs.line_ends, signs.blanks, signs.form_feeds, signs.page_words) == tuple(map(text.count, ("\n", " ", "\f", "Page ")))
+    assert signs.ligatures == text.count("ﬁ")
+    assert signs.number_lines >= len(PAGE_NUMBER.findall(text))
