@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from mspt.cli.views.chart import Panel
 
-OWN = ("quality_histograms", "blocks", "low_blocks", "second_clean")
+OWN = ("quality_histograms", "blocks", "low_blocks", "second_clean", "domains")
 QUANTILES = ("p5", "p25", "p50", "p75", "p95")
 LEVELS = " ▁▂▃▄▅▆▇█"
 GROUPS = {"by_source": "source", "by_lang": "language"}
@@ -49,6 +49,7 @@ def report(stats: Mapping[str, Any], artifact: Artifact | None, workspace: Seque
         blocks += _groups(word, stats[group], histograms[group], everything)
     examples = tenths(artifact, histograms["tenths"], MORE_EXAMPLES if everything else EXAMPLES) if artifact is not None and histograms["tenths"] else []
     blocks += _examples(examples) if examples else []
+    blocks += _domains(stats.get("domains"))
     blocks += _low_blocks(stats, workspace, everything) + _second_clean(stats.get("second_clean"))
     return Report(blocks, rest, examples)
 
@@ -153,6 +154,37 @@ def _examples(found: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
             rows.append([name, f"{row['quality']:.3f}", row["source"], row["text"]])
     columns = ["tenth", "quality", "source", "a line of a document"]
     return [heading("example lines of each tenth of the documents, worst first"), table(columns, rows, right=["tenth", "quality"], clip=columns[3:])]
+
+
+# --- domains -----------------------------------------------------------------------------------------------------------
+
+
+def _domains(found: Mapping[str, Any] | None) -> list[RenderableType]:
+    """Documents by source and domain; and how the model that told them did on documents held out, true domain by found domain."""
+    if not found or not found["by_source"]:
+        return []
+    names = list(next(iter(found["by_source"].values())))
+    rows = [[redacted(source), *(f"{counts[name]:,}" if counts[name] else "" for name in names)] for source, counts in found["by_source"].items()]
+    is_default = found["model"] == "default"
+    title = "domains, told by the default model" if is_default else f"domains, told by {found['model']}"
+    blocks: list[RenderableType] = [heading(title), table(["source", *names], rows, right=names, clip=["source"])]
+    if is_default:
+        blocks.append(text("it knows no others: mspt train-domains --domain NAME=SOURCE makes one", "dim"))
+    return blocks + confusion(found["measured"])
+
+
+def confusion(measured: Mapping[str, Any]) -> list[RenderableType]:
+    """A confusion table with recall and precision."""
+    if not measured:
+        return []
+    names = list(next(iter(measured["confusion"].values())))
+    rows = [
+        [name, *(f"{row[other]:,}" if row[other] else "" for other in names), *(f"{measured['by_domain'][name][part]:.2f}" for part in ("recall", "precision"))]
+        for name, row in measured["confusion"].items()
+    ]
+    title = f"\nits {count(measured['documents'], 'document')} held out: true by line, found by column; accuracy {measured['accuracy']:.3f}"
+    short = [name[:4] if screen_width() < WIDE else name for name in names]
+    return [text(title), table(["", *short, "recall", "precision"], rows, right=[*short, "recall", "precision"])]
 
 
 # --- blocks ------------------------------------------------------------------------------------------------------------

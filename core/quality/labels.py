@@ -46,7 +46,7 @@ def read_labels(paths: Sequence[Path], *, skip_unlabelled: bool = False) -> Labe
     labels = [_label(row, place) for place, row in rows if "text" not in row or not _is_empty(row.get("label"))]
     if not labels:
         raise MsptError(f"{names}: none of the {len(rows):,} rows has a label yet", "put high, middle, low or a number from 0 to 1 into `label`")
-    _check_texts(labels)
+    check_texts([(label.text, f"{label.value:g}", label.place) for label in labels])
     classes = {class_of(label.value) for label in labels}
     if len(classes) < 2:
         raise MsptError(f"all {len(labels):,} labels are {classes.pop()}: one class teaches nothing", "label texts of at least two of high, middle and low")
@@ -76,18 +76,17 @@ def _value(value: Any, place: str) -> float:
     raise MsptError(f"{place}: label {value!r} is none", FORM)
 
 
-def _check_texts(labels: Sequence[Label]) -> None:
-    """Texts are the same that dedup takes for the same: without case, width and blanks."""
-    seen: dict[tuple[int, int], Label] = {}
-    folded = fold(pa.array([label.text for label in labels], pa.large_string()))
-    for label, length, (high, low) in zip(labels, folded.lengths.tolist(), exact_hashes(folded).tolist(), strict=True):
+def check_texts(labelled: Sequence[tuple[str, str, str]]) -> None:
+    """MsptError for an empty text, or one that comes twice. labelled: text, label in words, place. Texts are the same that dedup takes for the same: without
+    case, width and blanks."""
+    seen: dict[tuple[int, int], tuple[str, str]] = {}
+    folded = fold(pa.array([text for text, _, _ in labelled], pa.large_string()))
+    for (_, label, place), length, (high, low) in zip(labelled, folded.lengths.tolist(), exact_hashes(folded).tolist(), strict=True):
         if not length:
-            raise MsptError(f"{label.place}: the text is empty", "leave the row out")
-        before = seen.setdefault((high, low), label)
-        if before is label:
+            raise MsptError(f"{place}: the text is empty", "leave the row out")
+        label_before, before = seen.setdefault((high, low), (label, place))
+        if before == place:
             continue
-        if before.value != label.value:
-            raise MsptError(f"{label.place} contradicts {before.place}: the same text, labels {before.value:g} and {label.value:g}", "keep one of them")
-        raise MsptError(
-            f"{label.place} repeats {before.place}: the same text and label", "keep one of them: it would count twice, and on both sides of the test"
-        )
+        if label_before != label:
+            raise MsptError(f"{place} contradicts {before}: the same text, labels {label_before} and {label}", "keep one of them")
+        raise MsptError(f"{place} repeats {before}: the same text and label", "keep one of them: it would count twice, and on both sides of the test")

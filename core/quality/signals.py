@@ -4,12 +4,14 @@
 |----------------------|---------------------------------------------------------------------------------------------|
 | quality              | by the scorer, 0 to 1                                                                        |
 | characters           | code points of the text                                                                      |
-| perplexity           | by the reference, of the document; null where it does not know the language                 |
+| entropy              | of its characters, bits per character                                                        |
+| stop_word_share      | function words per word; null of fewer than 50 words                                         |
+| domain               | by the domain model: news, code, encyclopaedia, forum, literature, documentation, other      |
+| domain_confidence    | the probability that the model gives to its first choice                                     |
+| perplexity           | by the reference, of the document; null where it does not know the language                  |
 | paragraph_perplexity | of its worst paragraph                                                                       |
-| entropy              | bits per character                                                                          |
-| stop_word_share      | function words per word                                                                     |
 
-The last four only where a reference is given.
+The domain where a model is given, perplexity where a reference is.
 """
 
 from __future__ import annotations
@@ -21,24 +23,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from mspt.core.quality.domains import DomainModel
 from mspt.core.quality.perplexity import Reference
 from mspt.core.quality.statistics import entropy, stop_word_share
 
-ALWAYS = pa.schema([("quality", pa.float32()), ("characters", pa.int64())])
-BY_REFERENCE = pa.schema([("perplexity", pa.float32()), ("paragraph_perplexity", pa.float32()), ("entropy", pa.float32()), ("stop_word_share", pa.float32())])
+ALWAYS = pa.schema([("quality", pa.float32()), ("characters", pa.int64()), ("entropy", pa.float32()), ("stop_word_share", pa.float32())])
+BY_DOMAIN = pa.schema([("domain", pa.string()), ("domain_confidence", pa.float32())])
+BY_REFERENCE = pa.schema([("perplexity", pa.float32()), ("paragraph_perplexity", pa.float32())])
 
 
-def signal_names(with_reference: bool) -> list[str]:
-    return [*ALWAYS.names, *(BY_REFERENCE.names if with_reference else [])]
+def signal_names(*, with_reference: bool, with_domain: bool) -> list[str]:
+    return [*ALWAYS.names, *(BY_DOMAIN.names if with_domain else []), *(BY_REFERENCE.names if with_reference else [])]
 
 
-def measure(live: pa.Table, quality: NDArray[np.float32], reference: Reference | None) -> pa.Table:
+def measure(live: pa.Table, quality: NDArray[np.float32], reference: Reference | None, domains: DomainModel | None = None) -> pa.Table:
     """One row for each row of `live` (text, lang, form)."""
     texts = live.column("text")
-    columns = {"quality": pa.array(quality, pa.float32()), "characters": pc.cast(pc.fill_null(pc.utf8_length(texts), 0), pa.int64())}
+    rows = list(zip(texts.to_pylist(), live.column("lang").to_pylist(), live.column("form").to_pylist(), strict=True))
+    columns = {
+        "quality": pa.array(quality, pa.float32()),
+        "characters": pc.cast(pc.fill_null(pc.utf8_length(texts), 0), pa.int64()),
+        "entropy": pa.array([entropy(text or "") for text, _, _ in rows], pa.float32()),
+        "stop_word_share": pa.array([stop_word_share(text or "", form) for text, _, form in rows], pa.float32()),
+    }
+    if domains is not None:
+        names, confidence = domains.label(texts)
+        columns |= {"domain": pa.array(names, pa.string()), "domain_confidence": pa.array(confidence, pa.float32())}
     if reference is not None:
-        rows = zip(texts.to_pylist(), live.column("lang").to_pylist(), live.column("form").to_pylist(), strict=True)
-        found = [(*reference.measure(text or "", lang), entropy(text or ""), stop_word_share(text or "", form)) for text, lang, form in rows]
+        found = [reference.measure(text or "", lang) for text, lang, _ in rows]
         columns |= {name: pa.array([row[i] for row in found], pa.float32()) for i, name in enumerate(BY_REFERENCE.names)}
     return pa.table(columns)
 

@@ -1,9 +1,10 @@
-"""Quality, perplexity and weight of every document.
+"""Quality, domain, perplexity and weight of every document.
 
-In: docs (usually of dedup), a scorer (where there is none, the one that ships with mspt) and, where one is named (--perplexity REF), an n-gram model of a
-reference text. Out: docs with a layer: `quality` (0 to 1, by the scorer), `characters`, `weight`, and with a reference `perplexity`, `paragraph_perplexity` (of
-the worst paragraph), `perplexity_bucket` (head, middle or tail of the language), `entropy`, `stop_word_share`, all of the text as it came in. The weight says
-how much a document is wanted beside the others of its source: sigmoid(0.5 * quality + 0.2 * ln(characters) - 0.1 * repeat_ratio), --weight strong, or any
+In: docs (usually of dedup), a scorer and a domain model (where there is none, those that ship with mspt) and, where one is named (--perplexity REF), an n-gram
+model of a reference text. Out: docs with a layer: `quality` (0 to 1, by the scorer), `characters`, `entropy` (of the characters, in bits), `stop_word_share`,
+`domain` (news, code, encyclopaedia, forum, literature, documentation, other), `domain_confidence`, `weight`, and with a reference `perplexity`,
+`paragraph_perplexity` (of the worst paragraph), `perplexity_bucket` (head, middle or tail of the language), all of the text as it came in. The weight says how
+much a document is wanted beside the others of its source: sigmoid(0.5 * quality + 0.2 * ln(characters) - 0.1 * repeat_ratio), --weight strong, or any
 expression over the columns. Documents below --min-quality and beyond the limits of perplexity are dropped with a row, by default none; with --paragraphs such
 paragraphs are cut too, else the text shards are the same. What stays is cut into blocks of 1,000 consecutive documents of one source: `block` is the number
 of a document's block, `block_quality` its mean quality; blocks.parquet lists them, and low ones are named with the command that cleans them again. Text is
@@ -40,6 +41,7 @@ class ScoreConfig(SampleSettings):
     ] = ()
     block_documents: Annotated[int, setting("consecutive documents of a source, in the order of (source, ref), that are a block", ge=1)] = 1000
     low_block: Annotated[float, setting("blocks of lower mean quality are listed with the command that cleans them again", ge=0, le=1)] = 0.35
+    label_domain: Annotated[bool, setting("label the domain of each document")] = True
     paragraphs: Annotated[bool, setting("cut single paragraphs that are beyond the limits of perplexity out of documents that stay")] = False
     target_tokens: Annotated[int | None, setting("tokens wanted, for the forecast of the mixture", runtime=True, ge=1, convert=parse_count)] = None
     shares: Annotated[tuple[str, ...], setting("share of a source, for the forecast of the mixture", runtime=True, metavar="NAME=SHARE")] = ()
@@ -54,7 +56,7 @@ def run(job: Job[ScoreConfig]) -> None:
     from mspt.stages.score.publishing import publish
     from mspt.stages.score.reporting import report
 
-    docs, names = job.docs(), signal_names("perplexity" in job.inputs)
+    docs, names = job.docs(), signal_names(with_reference="perplexity" in job.inputs, with_domain=job.config.label_domain)
     settings = read_settings(job.config, [*docs.columns(), *names, "repeat_ratio"], measured="perplexity" in names)
     signals = earlier_signals(job, docs) or measure_all(job, docs)
     judged = judge_all(job, docs, signals, names, settings)
@@ -64,9 +66,10 @@ def run(job: Job[ScoreConfig]) -> None:
 
 
 def also_identity(config: ScoreConfig, base: Path) -> dict[str, str]:
-    """The default scorer decides bytes as a setting does."""
-    files = sorted(Path(__file__).parents[2].glob("core/quality/default_scorer.*"))
-    return {"default_scorer": hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]}
+    """The models that ship with mspt decide bytes as settings do."""
+    folder = Path(__file__).parents[2] / "core" / "quality"
+    found = {name: b"".join(file.read_bytes() for file in sorted(folder.glob(f"{name}.*"))) for name in ("default_scorer", "default_domains")}
+    return {name: hashlib.sha256(content).hexdigest()[:16] for name, content in found.items()}
 
 
 STAGE = Stage(
@@ -77,6 +80,7 @@ STAGE = Stage(
     reads={
         "docs": Read("docs", producer="dedup", help="documents to score"),
         "scorer": Read("scorer", producer="train-scorer", optional=True, help="what scores them; without one, the scorer that ships with mspt"),
+        "domains": Read("domain-model", producer="train-domains", optional=True, help="what tells domains; without one, the model that ships with mspt"),
         "perplexity": Read("ngram-model", producer="train-perplexity", optional=True, automatic=False, help="reference to measure perplexity with"),
         "tokenizer": Read("tokenizer", producer="train-tokenizer", optional=True, automatic=False, help="counts the tokens of the forecast"),
     },

@@ -9,7 +9,7 @@ from typing import Any
 from mspt.core.artifact import Artifact
 from mspt.core.config import identity
 from mspt.core.errors import CheckFailed, MsptError
-from mspt.core.quality import perplexity, scorer
+from mspt.core.quality import domains, perplexity, scorer
 from mspt.core.quality.perplexity import Reference
 from mspt.core.quality.signals import measure, row_aligned
 from mspt.core.shards import Docs, layer_name, write_table
@@ -22,7 +22,7 @@ JUDGING = frozenset(
     {"quality", "length", "repeat", "weight", "min_quality", "max_perplexity", "max_perplexity_percentile", "min_perplexity", "paragraphs",
      "block_documents", "low_block"}
 )  # fmt: skip
-MEASURED_FROM = ("docs", "scorer", "perplexity")
+MEASURED_FROM = ("docs", "scorer", "domains", "perplexity")
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class MeasureTask:
     docs: Docs
     shard: int
     scorer: Path | None  # None: the one that ships with mspt
+    domains: Path | None
+    label_domain: bool
     reference: Path | None
 
 
@@ -63,8 +65,8 @@ def _measured_the_same(version: Artifact, job: Job[ScoreConfig]) -> bool:
 def measure_all(job: Job[ScoreConfig], docs: Docs) -> list[Path]:
     """Files of signals, one for each shard."""
     reference = model_folder(job, "perplexity") if "perplexity" in job.inputs else None
-    folder = _scorer(job)
-    tasks = [MeasureTask(docs, shard, folder, reference) for shard in range(docs.num_shards)]
+    judge, telling = _scorer(job), model_folder(job, "domains") if "domains" in job.inputs else None
+    tasks = [MeasureTask(docs, shard, judge, telling, job.config.label_domain, reference) for shard in range(docs.num_shards)]
     results = job.map_units(measure_shard, [Unit(f"{task.shard:05d}", task, docs.bytes(task.shard)) for task in tasks], what="documents")
     return [result.path(SIGNALS) for result in results]
 
@@ -81,8 +83,8 @@ def _scorer(job: Job[ScoreConfig]) -> Path | None:
 
 def model_folder(job: Job[ScoreConfig], name: str) -> Path:
     """Where the files of an input lie, after they were checked."""
-    files = {"scorer": (scorer.MODEL, scorer.DESCRIPTION), "perplexity": (perplexity.MODEL, perplexity.DESCRIPTION)}
-    return {job.inputs[name].checked(file).parent for file in files[name]}.pop()
+    module = {"scorer": scorer, "perplexity": perplexity, "domains": domains}[name]
+    return {job.inputs[name].checked(file).parent for file in (module.MODEL, module.DESCRIPTION)}.pop()
 
 
 # --- in workers --------------------------------------------------------------------------------------------------------
@@ -94,6 +96,10 @@ def measure_shard(task: MeasureTask, out: UnitOutput) -> dict[str, Any]:
     live = table.filter(table.column("keep"))
     judge = scorer.Scorer.load(task.scorer) if task.scorer is not None else scorer.Scorer.default()
     reference = Reference.load(task.reference) if task.reference is not None else None
-    measured = measure(live, judge.score(live.column("text")), reference)
+    measured = measure(live, judge.score(live.column("text")), reference, _domain_model(task) if task.label_domain else None)
     write_table(out.path(SIGNALS), row_aligned(measured, table.column("keep").to_numpy()))
     return {}
+
+
+def _domain_model(task: MeasureTask) -> domains.DomainModel:
+    return domains.DomainModel.load(task.domains) if task.domains is not None else domains.DomainModel.default()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 
 from mspt.core.artifact import Artifact
 from mspt.core.errors import MsptError
+from mspt.core.quality.domains import DEFAULT_DIRECTORY, DEFAULT_STEM, DOMAINS, STEM, Description
 from mspt.core.quality.forecast import add_sizes, as_table, forecast, measure_characters, parse_shares
 from mspt.core.quality.summary import Summary
 from mspt.core.quality.weights import FLAT_BELOW, spread
@@ -30,7 +32,32 @@ def report(job: Job[ScoreConfig], docs: Docs, judged: Sequence[UnitResult], laye
     job.stats |= {**summary.plain(), "quality_histograms": summary.histograms("quality")}
     _report_spread(job, summary)
     _report_mixture(job, docs, judged)
+    if job.config.label_domain:
+        _report_domains(job, docs, layers)
     report_second_clean(job, docs, layers)
+
+
+def _report_domains(job: Job[ScoreConfig], docs: Docs, layers: Sequence[UnitResult]) -> None:
+    """Documents by source and domain, and what was measured of the model when it was trained."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for shard, result in enumerate(layers):
+        table = _scored(docs, shard, result, ["domain"])
+        counts.update(zip(table.column("source").to_pylist(), table.column("domain").to_pylist(), strict=True))
+    model = job.inputs.get("domains")
+    folder, stem = (model.directory, STEM) if model is not None else (DEFAULT_DIRECTORY, DEFAULT_STEM)
+    described = Description.read(folder / f"{stem}.json")
+    found = [name for name in DOMAINS if any(name == domain for _, domain in counts)]
+    job.stats["domains"] = {
+        "model": model.ref if model is not None else "default",
+        "known": list(described.domains),
+        "by_source": {source: {name: counts[source, name] for name in found} for source in sorted({source for source, _ in counts})},
+        "measured": described.measured,
+    }
+    if model is None:
+        known = ", ".join(described.domains)
+        job.note(
+            f"domains are told by the default model of mspt, which knows {known} only; `mspt train-domains --domain NAME=SOURCE` makes one that knows yours"
+        )
 
 
 def _scored(docs: Docs, shard: int, result: UnitResult, columns: Sequence[str], also: Sequence[str] = ()) -> pa.Table:

@@ -54,10 +54,13 @@ def test_nothing_is_dropped_by_default_and_other_columns_are_asked_for():
 def test_signals_without_a_reference_and_their_places():
     live = pa.table({"text": ["天地玄黄", None], "lang": ["zh", "en"], "form": ["prose", None]})
     measured = measure(live, np.array([0.5, 0.25], np.float32), None)
-    assert measured.to_pylist() == [{"quality": 0.5, "characters": 4}, {"quality": 0.25, "characters": 0}]
+    assert measured.to_pylist() == [
+        {"quality": 0.5, "characters": 4, "entropy": 2.0, "stop_word_share": None},
+        {"quality": 0.25, "characters": 0, "entropy": None, "stop_word_share": None},
+    ]
     aligned = row_aligned(measured, np.array([False, True, False, True, False]))
     assert aligned.column("quality").to_pylist() == [None, 0.5, None, 0.25, None]
-    assert signal_names(False) == measured.column_names
+    assert signal_names(with_reference=False, with_domain=False) == measured.column_names
     table = pa.table({"lang": ["en", None, "en", "en"], "keep": [True, True, True, False], "perplexity": pa.array([1.0, 2.0, None, 4.0], pa.float32())})
     assert {lang: values.tolist() for lang, values in perplexities([table, table]).items()} == {"": [2.0, 2.0], "en": [1.0, 1.0]}
 

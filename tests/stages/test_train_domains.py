@@ -1,0 +1,124 @@
+"""The train-domains stage, and score with the model that it makes."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pydoc_data.topics
+import random
+import statistics
+from pathlib import Path
+
+import pytest
+
+from mspt.core.errors import MsptError
+from mspt.core.quality.domains import MODEL, DomainModel
+from support.given import given, hashes, read_all
+from support.inline import work_inline
+from support.prose import corpus
+from support.scorers import score_by_length
+
+SMALL = {"buckets": 1 << 12, "epochs": 10, "workers": 1}
+SOURCES = ["documentation=topics", "literature=tales", "code=modules"]
+
+
+def rows(count=60):
+    """Topics of `help()`, tales of support/prose.py, functions of the standard library."""
+    topics = [(f"t{i}", text, "topics") for i, text in enumerate(list(pydoc_data.topics.topics.values())[:count])]
+    tales = [(ref, text, "tales") for ref, text in corpus(count, seed=2).items()]
+    library = [value for module in (statistics, random, json, inspect) for value in vars(module).values() if inspect.isfunction(value)]
+    code = [(f"c{i}", inspect.getsource(value), "modules") for i, value in enumerate(library[:count])]
+    return [{"ref": ref, "text": text, "source": source, "lang": "en", "form": "prose"} for ref, text, source in (*topics, *tales, *code)]
+
+
+@pytest.fixture
+def docs(workspace, monkeypatch):
+    work_inline(monkeypatch)
+    given(workspace, rows(), shards=3, dropped=["t0"])
+    return workspace
+
+
+def train(workspace, **config):
+    return workspace.run("train-domains", {**SMALL, "domain": SOURCES, **config}, references={"docs": "given"}, name=config.pop("name", None))
+
+
+def test_a_model_and_its_confusion_table(docs):
+    made = train(docs)
+    held_out = made.stats["held_out"]
+    assert made.stats["domains"] == ["code", "literature", "documentation"]
+    assert held_out["accuracy"] > 0.9
+    assert sum(n for row in held_out["confusion"].values() for n in row.values()) == held_out["documents"]
+    assert sum(facts["documents"] for facts in held_out["by_domain"].values()) == held_out["documents"]
+    assert 15 < held_out["documents"] < 60  # a fifth of 179
+    model = DomainModel.load(made.root)
+    assert model.description.measured == held_out
+    assert any("fewer than 20 documents held out" in line for line in docs.notes.warnings)
+
+
+def test_its_bytes_depend_on_nothing_else(docs, monkeypatch):
+    inline = train(docs)
+    monkeypatch.undo()
+    again = docs.run("train-domains", {**SMALL, "domain": SOURCES, "workers": 2}, references={"docs": "given"}, name="again")
+    assert hashes(again) == hashes(inline)
+    other = docs.run("train-domains", {**SMALL, "domain": SOURCES, "seed": 2}, references={"docs": "given"}, name="other")
+    assert hashes(other)[MODEL] != hashes(inline)[MODEL]
+
+
+def test_score_labels_with_it(docs, monkeypatch):
+    score_by_length(monkeypatch)
+    made = train(docs)
+    scored = docs.run("score", {"workers": 1}, references={"docs": "given"})
+    assert [record.ref for record in scored.inputs if record.name == "domains"] == [made.ref]
+    found = read_all(scored)
+    live = [row for row in found if row["keep"]]
+    right = {"topics": "documentation", "tales": "literature", "modules": "code"}
+    assert sum(row["domain"] == right[row["source"]] for row in live) > 0.95 * len(live)
+    assert all(row["domain"] == "other" for row in live if row["domain_confidence"] < 0.5)
+    assert {(row["domain"], row["domain_confidence"]) for row in found if not row["keep"]} == {(None, None)}
+    stats = scored.stats["domains"]
+    assert (stats["model"], stats["known"]) == (made.ref, ["code", "literature", "documentation"])
+    assert stats["measured"] == made.stats["held_out"]
+    assert sum(stats["by_source"]["topics"].values()) == 59
+    assert stats["by_source"]["tales"]["literature"] == sum(row["domain"] == "literature" for row in live if row["source"] == "tales")
+
+
+def test_without_a_model_the_default_one_labels_and_says_what_it_knows(docs, monkeypatch):
+    score_by_length(monkeypatch)
+    scored = docs.run("score", {"workers": 1}, references={"docs": "given"})
+    assert scored.stats["domains"]["model"] == "default"
+    assert any("default model of mspt, which knows" in note for note in docs.notes.notes)
+    assert len(scored.manifest["identity"]["default_domains"]) == 16
+    without = docs.run("score", {"workers": 1, "label_domain": False}, references={"docs": "given"})
+    assert "domain" not in read_all(without)[0]
+    assert "domains" not in without.stats
+    weighted = docs.run("score", {"workers": 1, "weight": "1 + domain_confidence"}, references={"docs": "given"})
+    assert any("no text is read" in note for note in docs.notes.notes)  # measured by the first
+    assert {row["domain"] for row in read_all(weighted)} == {row["domain"] for row in read_all(scored)}
+
+
+def test_labels_of_a_file(docs, tmp_path):
+    path: Path = tmp_path / "labels.jsonl"
+    name_of = {"topics": "documentation", "tales": "literature", "modules": "code"}
+    path.write_text("".join(json.dumps({"text": row["text"], "domain": name_of[row["source"]]}) + "\n" for row in rows(30)), encoding="utf-8")
+    made = docs.run("train-domains", SMALL, files={"labels": [path]})
+    assert made.stats["labels"] == len(rows(30))
+    assert made.stats["held_out"]["accuracy"] > 0.8
+
+
+def test_mistakes_are_named(docs, tmp_path):
+    for domain, words in (
+        (["news=topics"], "two at least"),
+        (["news=topics", "news=tales"], "two at least"),
+        (["news=topics", "code=tails"], "tails"),
+        (["weather=topics", "code=tales"], "no domain 'weather'"),
+        (["news=topics", "code=topics"], "topics is news already"),
+        (["news", "code=topics"], "expected NAME=SOURCE"),
+    ):
+        with pytest.raises(MsptError, match=words):
+            train(docs, domain=domain)
+    path = tmp_path / "labels.jsonl"
+    path.write_text('{"text": "a", "domain": "news"}\n{"text": "b", "domain": "news"}\n', encoding="utf-8")
+    with pytest.raises(MsptError, match="text of news only"):
+        docs.run("train-domains", {**SMALL, "held_out": 0.0}, files={"labels": [path]})
+    with pytest.raises(MsptError, match="labels too"):
+        docs.run("train-domains", {**SMALL, "domain": SOURCES}, files={"labels": [path]})
