@@ -148,7 +148,7 @@ class Mixture:
                 if len(units) == 2:
                     crossed = carry + np.cumsum(units[1])
                     copies[0, order] = np.diff(crossed >> _FRACTION_BITS, prepend=carry >> _FRACTION_BITS)
-                    carry = int(crossed[-1]) if len(crossed) else carry
+                    carry = int(crossed[-1]) & ((1 << _FRACTION_BITS) - 1) if len(crossed) else carry
                 else:
                     copies[:, order] = np.diff((units + _golden(start, rank, len(order))) >> _FRACTION_BITS, axis=0)
             rank += len(order)

@@ -58,6 +58,8 @@ def mixture_settings(config: PackMindrecordConfig) -> MixtureSettings:
     shares = parse_pairs("shares", config.shares)
     if table and shares:
         raise MsptError("shares and mixture.phase both say what is drawn", "give the shares of each phase in its table")
+    if table and config.weights == "off":
+        raise MsptError("weights = off draws every document once: there are no phases then", "leave mixture.phase out, or weights on")
     return MixtureSettings(
         phases=phases_of(table, config.target_tokens) if table else (Phase(config.target_tokens, shares),),
         max_epochs=config.max_epochs,

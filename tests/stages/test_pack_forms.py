@@ -202,6 +202,8 @@ def test_phases_that_make_no_sense(chain: Any, mixture: Any, message: str) -> No
 def test_phases_and_shares_are_one_too_many(chain: Any) -> None:
     with pytest.raises(MsptError, match="both say what is drawn"):
         pack(chain, "bad", shares=["zh=1"], mixture={"phase": [{"until_tokens": 500}]})
+    with pytest.raises(MsptError, match="there are no phases then"):
+        pack(chain, "bad", weights="off", mixture={"phase": [{"until_tokens": 500}, {}]})
 
 
 def test_phases_stand_in_the_settings_file(chain: Any, tmp_path: Path) -> None:

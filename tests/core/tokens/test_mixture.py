@@ -179,3 +179,66 @@ def test_shares_that_make_no_sense(shares: tuple[tuple[str, float], ...], messag
 def test_weights_must_be_positive() -> None:
     with pytest.raises(MsptError, match="1 documents have a weight that is not a positive number"):
         draw(corpus([(0, 10, 1.0), (1, 20, 0.0), (2, 3, 1.0)]), one(target=100))
+
+
+# --- phases ------------------------------------------------------------------------------------------------------------
+
+
+def phased(*phases: tuple[int | None, tuple[tuple[str, float], ...]], **settings_: Any) -> MixtureSettings:
+    return MixtureSettings(phases=tuple(Phase(target, shares) for target, shares in phases), **settings_)
+
+
+def test_phases_take_what_the_ones_before_left() -> None:
+    """Three phases of a third each, without weights: every document once in all, whatever the phase."""
+    result = draw(corpus([(0, 10, 1.0)] * 300, ("a",)), phased((1000, ()), (1000, ()), (1000, ())))
+    assert result.copies.sum(axis=0).tolist() == [1] * 300
+    assert np.abs(result.copies.sum(axis=1) - 100).max() <= 2
+
+
+def test_unequal_phases_draw_what_each_asks_for() -> None:
+    """.4, .35 and .25 of a source, then half of it again."""
+    result = draw(corpus([(0, 10, 1.0)] * 1000, ("a",)), phased((4000, ()), (3500, ()), (2500, ()), (5000, ())))
+    assert np.abs(result.copies.sum(axis=1) - [400, 350, 250, 500]).max() <= 4
+    assert set(result.copies[:3].sum(axis=0)) == {1}
+    assert set(result.copies.sum(axis=0)) == {1, 2}
+
+
+def test_a_cap_counts_over_all_phases() -> None:
+    # a: 100 tokens, at most 2 epochs. Phase 1 takes 150 of them; phase 2 may take 50 more, the rest of its 150 goes to b
+    documents = [(0, 10, 1.0)] * 10 + [(1, 10, 1.0)] * 100
+    result = draw(corpus(documents, ("a", "b")), phased((150, (("a", 1.0),)), (300, (("a", 0.5), ("b", 0.5))), max_epochs=2.0))
+    by_phase = [{s.source: s.realised for s in result.tally.report(i)} for i in range(2)]
+    assert by_phase[0] == {"a": pytest.approx(150, abs=20), "b": 0}
+    assert by_phase[0]["a"] + by_phase[1]["a"] == 200
+    assert by_phase[1]["b"] == pytest.approx(250, abs=20)
+    assert set(result.copies[:, :10].sum(axis=0)) == {2}
+
+
+def test_the_last_phase_may_take_the_rest() -> None:
+    result = draw(corpus([(0, 10, 1.0)] * 100, ("a",)), phased((300, ()), (None, ())))
+    assert result.copies.sum(axis=0).tolist() == [1] * 100
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(1, 500), st.sampled_from([0.25, 1.0, 3.0])), min_size=6, max_size=60),
+    st.lists(st.integers(10, 9_000), min_size=2, max_size=4),
+)
+def test_chunks_do_not_matter_and_all_phases_together_stay_within_the_formula(documents: list[tuple[int, int, float]], targets: list[int]) -> None:
+    documents = [*documents, (0, 7, 1.0), (1, 7, 1.0), (2, 7, 1.0)]
+    asked = phased(*((target, ()) for target in targets), max_epochs=3.0)
+    found = corpus(documents)
+    mixture = Mixture(found, asked)
+    drawn = draw(found, asked)
+    first = 0
+    for chunk, copies in mixture.draw():
+        sums = mixture.repetitions(chunk.code, chunk.weights, len(targets))
+        assert (sums <= 3.0 + 1e-9).all()
+        total = copies.sum(axis=0)
+        assert (np.floor(sums[-1] - 1e-6) <= total).all()
+        assert (total <= np.ceil(sums[-1] + 1e-6)).all()
+        assert (copies >= 0).all()
+        first += len(total)
+    assert first == drawn.copies.shape[1]
+    # the plan (how often anything is expected) is the same however the corpus is cut
+    assert np.allclose(Mixture(corpus(documents, size=3), asked).scale, mixture.scale, rtol=1e-12)
