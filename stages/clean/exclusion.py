@@ -24,6 +24,7 @@ from mspt.core.stage import Job, RawFile, UnitResult
 from mspt.core.text.documents import REJECTED
 
 RULE = "excluded"
+SHOWN_NAMES = 5  # that are of nothing here
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,10 @@ class Exclusion:
     def __bool__(self) -> bool:
         return bool(self.names)
 
-    def name_of(self, row: Mapping[str, Any]) -> str | None:
-        """By which name a row is on the list."""
+    def names_of(self, row: Mapping[str, Any]) -> list[str]:
+        """By which names a row is on the list."""
         own = orjson.loads(row["meta"]).get("id") if row.get("meta") else None
-        return next((name for name in (row["id"], row.get("url"), None if own is None else str(own)) if name and name in self.names), None)
+        return [name for name in (row["id"], row.get("url"), None if own is None else str(own)) if name and name in self.names]
 
     def holds(self, entry: Mapping[str, Any]) -> bool:
         """Whether all that an earlier version left out of a unit is still to be left out."""
@@ -85,6 +86,14 @@ class Publication:
             rows = [{key: gone[key] for key in ("id", "ref", "source")} | {"stage": "clean", "rule": RULE, "detail": gone["name"]} for gone in documents]
             with self.job.write("rejected/excluded.parquet") as path:
                 write_table(path, pa.Table.from_pylist([row | {"excerpt": "", "text": ""} for row in rows], REJECTED))
+        self._remark_on_unknown()
+
+    def _remark_on_unknown(self) -> None:
+        """Says which names are of nothing that was read: a list may be meant for several corpora, but a name may be misspelt, too."""
+        known = {name for entries in self.left_out.values() for gone in entries for name in (gone["id"], gone["name"], *gone.get("names", ()))}
+        if unknown := sorted(self.exclusion.names - known):
+            shown = ", ".join(unknown[:SHOWN_NAMES]) + (", ..." if len(unknown) > SHOWN_NAMES else "")
+            self.job.warn(f"--exclude: {len(unknown):,} of {len(self.exclusion.names):,} ids and URLs are of no record here: {shown}")
 
     @property
     def documents(self) -> list[dict[str, Any]]:
@@ -99,13 +108,13 @@ def _found(exclusion: Exclusion, path: Path) -> Iterator[dict[str, Any]]:
     """What of one file of a unit is on the list: documents with what is known of them; of rejected and removed rows the id."""
     if not path.name.startswith("docs-"):
         rows = pq.read_table(path, columns=["id", "url", "meta"]).to_pylist()
-        named = {row["id"]: exclusion.name_of(row) for row in rows}
-        yield from ({"id": id_, "name": name} for id_, name in sorted(named.items()) if name is not None)
+        named = {row["id"]: exclusion.names_of(row) for row in rows}
+        yield from ({"id": id_, "name": names[0], "names": names} for id_, names in sorted(named.items()) if names)
         return
     for batch in pq.ParquetFile(path).iter_batches(columns=["id", "ref", "source", "url", "meta", "lang", "form", "text"]):
         for row in batch.to_pylist():
-            if (name := exclusion.name_of(row)) is not None:
-                yield {key: row[key] for key in ("id", "ref", "source", "lang", "form")} | {"name": name, "characters": len(row["text"])}
+            if names := exclusion.names_of(row):
+                yield {key: row[key] for key in ("id", "ref", "source", "lang", "form")} | {"name": names[0], "names": names, "characters": len(row["text"])}
 
 
 def _without(gone: frozenset[str], source: Path, target: Path) -> bool:

@@ -53,6 +53,15 @@ def test_by_record_id_by_url_and_by_document_id(clean):
     assert second.stats["characters"] == sum(len(row["text"]) for row in rows(second))
 
 
+def test_names_that_are_of_no_record_are_told(clean):
+    def warnings(version) -> list[str]:
+        events = [json.loads(line) for line in (version.root / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+        return [event["text"] for event in events if event["event"] == "warning"]
+
+    assert warnings(clean("a-3", "http://a/3", "a-0")) == []  # both of the same record; one that was rejected
+    assert warnings(clean("a-3", "http://b/4/", "a-33")) == ["--exclude: 2 of 3 ids and URLs are of no record here: a-33, http://b/4/"]
+
+
 def test_the_text_is_nowhere_in_the_artifact(clean):
     second = clean("a-3")
     words = TEXT.format("a3")[:8].encode()
