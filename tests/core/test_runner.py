@@ -377,3 +377,16 @@ def test_damaged_pins_and_partials_are_named_with_no_more_than_they_hold(workspa
     with pytest.raises(CheckFailed) as caught:
         workspace.store.pins()
     assert caught.value.hint.endswith(f"remove {workspace.path / 'pins.json'}")
+
+
+def test_peak_memory_is_this_process_alone():
+    """A caller of 300 MB starts a small process: that one's peak is its own, which ru_maxrss would not say."""
+    import subprocess
+    import sys
+
+    child = "from mspt.core.runner import own_peak_rss; print(own_peak_rss())"
+    caller = (
+        f"import subprocess, sys; held = b'x' * 300_000_000; print(subprocess.run([sys.executable, '-c', {child!r}], capture_output=True, text=True).stdout)"
+    )
+    done = subprocess.run([sys.executable, "-c", caller], capture_output=True, text=True, check=True)
+    assert 5_000_000 < int(done.stdout) < 200_000_000
