@@ -1,6 +1,6 @@
 """How fast `mspt tokenize` is, from docs shards to .bin/.idx, against SentencePiece's bare batch encode of the same texts; and whether its memory stays flat.
 
-    python bench/tokenization.py [--data ../shared/data] [--megabytes 200] [--runs 3] [--memory]
+    python bench/tokenization.py [--data ../shared/data] [--megabytes 200] [--sets Chinese code] [--runs 3] [--memory]
 
 (bench/tokenize.py would hide Python's own module of that name from every script in this folder.)
 
@@ -18,10 +18,11 @@ Printed are MB of UTF-8 a second by wall clock and by CPU time of all processes 
 from __future__ import annotations
 
 import argparse
-import ast
 import gzip
+import itertools
 import json
 import os
+import re
 import resource
 import statistics
 import subprocess
@@ -48,6 +49,7 @@ from conftest import Workspace  # noqa: E402
 
 CHINESE = ("zh_novels", "zh_wiki_hans", "zh_wiki_hant", "zh_poetry_hans", "zh_poetry_hant")
 ENGLISH = ("en_public_domain", "en_wikitext2", "en_techdocs")
+TRIPLE_QUOTED = re.compile(r'"""([^"\\\\]*)"""')
 MIN_DOCSTRING = 400  # characters: prose rather than a label
 BARE = """
 import json, resource, sys, time
@@ -85,19 +87,13 @@ def python_files() -> Iterator[str]:
 
 
 def docstrings() -> Iterator[str]:
-    """Every different long docstring in them."""
+    """Every different long triple-quoted string in them: nearly all are documentation."""
     seen: set[int] = set()
     for text in python_files():
-        try:
-            nodes = ast.walk(ast.parse(text))
-        except (SyntaxError, ValueError, RecursionError):
-            continue
-        for node in nodes:
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                found = ast.get_docstring(node)
-                if found and len(found) >= MIN_DOCSTRING and hash(found) not in seen:
-                    seen.add(hash(found))
-                    yield found
+        for found in TRIPLE_QUOTED.findall(text):
+            if len(found) >= MIN_DOCSTRING and hash(found) not in seen:
+                seen.add(hash(found))
+                yield found
 
 
 def up_to(texts: Iterable[str], num_bytes: float) -> list[str]:
@@ -110,15 +106,16 @@ def up_to(texts: Iterable[str], num_bytes: float) -> list[str]:
     return found
 
 
-def corpora(data: Path, megabytes: int) -> dict[str, list[str]]:
+def corpora(data: Path, megabytes: int, wanted: list[str]) -> dict[str, list[str]]:
     chinese = [text for name in CHINESE for text in texts_of(data / f"{name}.jsonl.gz")]
     size = sum(len(text.encode()) for text in chinese)
-    english = [text for name in ENGLISH for text in texts_of(data / f"{name}.jsonl.gz")]
-    return {
-        "Chinese": up_to(chinese * (megabytes * 10**6 // size + 1), megabytes * 1e6),
-        "English prose": up_to([*english, *docstrings()], megabytes * 1e6),
-        "code": up_to(python_files(), megabytes * 1e6),
+    english = (text for name in ENGLISH for text in texts_of(data / f"{name}.jsonl.gz"))
+    found = {
+        "Chinese": lambda: up_to(chinese * (megabytes * 10**6 // size + 1), megabytes * 1e6),
+        "English prose": lambda: up_to(itertools.chain(english, docstrings()), megabytes * 1e6),
+        "code": lambda: up_to(python_files(), megabytes * 1e6),
     }
+    return {name: found[name]() for name in wanted}
 
 
 # --- docs ----------------------------------------------------------------------------------------------------------------
@@ -226,11 +223,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--megabytes", type=int, default=200, help="of each set at most")
+    parser.add_argument("--sets", nargs="+", choices=["Chinese", "English prose", "code"], default=["Chinese", "English prose", "code"])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--memory", action="store_true", help="measure memory instead of speed")
     parser.add_argument("--folder", type=Path, help="where to work (default: a temporary directory)")
     chosen = parser.parse_args()
-    GIVEN.update(corpora(chosen.data, chosen.megabytes))
+    GIVEN.update(corpora(chosen.data, chosen.megabytes, ["Chinese"] if chosen.memory else chosen.sets))
     GIVEN["all"] = [text[:20_000] for texts in list(GIVEN.values()) for text in texts[:: max(1, len(texts) // 1500)]]
     with tempfile.TemporaryDirectory(prefix="mspt-bench-", dir=chosen.folder) as folder:
         workspace = Workspace(Path(folder) / "work")

@@ -204,6 +204,61 @@ def test_training_and_export_write_the_same_bytes_twice(tmp_path: Path) -> None:
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
 
 
+SYMBOLS: dict[str, Any] = {"special_tokens": ("<|im_start|>", "<|im_end|>"), "reserved": 4, "multiple": 64}
+
+
+@pytest.mark.parametrize("model", ["bpe", "unigram"])
+def test_models_with_symbols_and_slots_have_the_same_ids(model: Any, read_texts: Callable[[str, int], list[str]], tmp_path: Path) -> None:
+    """Both kinds of models that mspt trains, through AutoTokenizer."""
+    texts = [text[:3000] for name in ("zh_techdocs", "en_techdocs", "zh_wiki_hant") for text in read_texts(name, 25)]
+    runs = ("的的",) if model == "bpe" else ()  # a unigram model refuses what overlaps itself
+    settings = TrainingSettings(vocab_size=4000, model=model, min_character_count=3, **SYMBOLS | {"user_defined": ("<think>", "-->", *runs)})
+    huggingface.export(train(texts, settings).proto, tmp_path / "made")
+    mine = load(tmp_path / "made")
+    atoms = ["<think>", "的的的", "的", "--->", "-->", "<|im_start|>", "<|im_end", "<reserved_0>", "<reserved_3>", " ", "x", "\n", "<s>", "<0x0A>", "龘"]
+    rng = random.Random(2)
+    mixed = ["".join(rng.choices(atoms, k=rng.randrange(1, 20))) for _ in range(400)]
+    asked = [*mixed, *fuzz(400), *(text[500:2500] for text in texts)]
+    found = auto_tokenizer(tmp_path, {tmp_path / "made": asked})[str(tmp_path / "made")]
+    assert found["ids"] == [ids.tolist() for ids in mine.encode_batch(asked)]
+    assert found["decoded"] == [text.replace("\u2581", " ") for text in asked]
+
+
+def test_a_tokenizer_json_alone_is_adopted(trained: Path, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """As other projects publish them: no model file beside it, and the class of Llama tokenizers in the configuration."""
+    (tmp_path / "theirs").mkdir()
+    shutil.copy(trained / "tokenizer.json", tmp_path / "theirs")
+    config = read_config(trained) | {"tokenizer_class": "LlamaTokenizer", "add_bos_token": True, "bos_token": "<s>"}
+    (tmp_path / "theirs/tokenizer_config.json").write_text(json.dumps(config))
+    huggingface.adopt(tmp_path / "theirs", tmp_path / "mine")
+    mine = load(tmp_path / "mine")
+    assert (tmp_path / "mine/tokenizer.json").read_bytes() == (trained / "tokenizer.json").read_bytes()
+    assert not (tmp_path / "mine/tokenizer.model").exists()
+    assert (mine.prefix_id, mine.eos_id) == (1, 2)
+    for text in fuzz(100):
+        assert np.array_equal(mine.encode(text), tokenizer.encode(text))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("model", ["bpe", "unigram"])
+def test_a_hundred_thousand_real_and_ten_thousand_fuzzed_strings(model: Any, shared: Path, read_texts: Callable[[str, int], list[str]], tmp_path: Path) -> None:
+    """The issue's numbers: ids of AutoTokenizer and of SentencePiece on lines of all sets of ../shared/data and on strange strings."""
+    sets = sorted(path.name.removesuffix(".jsonl.gz") for path in (shared / "data").glob("*.jsonl.gz") if path.name.startswith(("zh_", "en_", "lid_")))
+    texts = {name: read_texts(name, 10**6) for name in sets}
+    sample = [text[:20_000] for found in texts.values() for text in found[:: 5 if model == "bpe" else 50]]
+    huggingface.export(
+        train(sample, TrainingSettings(vocab_size=32_768 if model == "bpe" else 16_384, model=model, min_character_count=2)).proto, tmp_path / "made"
+    )
+    lines = [line for found in texts.values() for text in found for line in text.splitlines(keepends=True) if line.strip()]
+    real = random.Random(3).sample(lines, 100_000)
+    strange = fuzz(10_000)
+    mine = load(tmp_path / "made")
+    for asked in (*(real[start : start + 20_000] for start in range(0, len(real), 20_000)), strange):
+        found = auto_tokenizer(tmp_path, {tmp_path / "made": asked})[str(tmp_path / "made")]
+        assert found["ids"] == [ids.tolist() for ids in mine.encode_batch(asked)]
+        assert found["decoded"] == [text.replace("\u2581", " ") for text in asked]
+
+
 def test_prefix_and_special_ids(tokenizer: Tokenizer) -> None:
     special = tokenizer.special
     assert (special.unk, special.bos, special.eos, special.pad, special.prefix) == (0, 1, 2, 3, 2)
