@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from mspt.stages.dedup import DedupConfig
     from mspt.stages.dedup.corpus import Shard
 
-# Measured with two shards of 131 MB and all levels (634 MiB; bench/dedup_memory.py): resident memory of the process with its libraries; of each document while all are put in order; of each byte of the
-# largest shard (samples and lines of all its documents while they are sorted; a shard that loses parts of texts is written whole).
+# Measured by bench/dedup_memory.py (634 MiB for two shards of 131 MB and all levels): resident memory of the process with its libraries; of each document
+# while all are put in order; of each byte of the largest shard (samples and lines of all its documents while they are sorted; a shard that loses parts of texts
+# is written whole).
 BASE_BYTES = 384 * 2**20
 DOCUMENT_BYTES = 160
 SHARD_FACTOR = 2
