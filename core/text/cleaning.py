@@ -257,6 +257,7 @@ def _document(draft: Draft) -> Document:
         title=record.title or page.title,
         date=page.date,
         encoding=record.decoded.encoding,
+        encoding_unsure=record.decoded.low_confidence,
         language=draft.language,
         form=draft.form,
         spans=spans,
@@ -272,8 +273,10 @@ def _document(draft: Draft) -> Document:
 
 
 def _meta(draft: Draft, page: Page) -> dict[str, Any]:
-    """The record's own, and what was found: the language that a page declares, personal data and sensitive words by kind."""
-    found = {"declared_lang": page.lang, "pii": dict(draft.personal), "sensitive_words": draft.words}
+    """The record's own, and what was found: how it was decoded where that is in doubt, the language that a page declares, personal data, sensitive words."""
+    decoded = draft.record.decoded
+    found = {"encoding_unsure": decoded.low_confidence, "bad_lines": decoded.bad_lines, "repaired": list(draft.repaired)}
+    found |= {"declared_lang": page.lang, "pii": dict(draft.personal), "sensitive_words": draft.words}
     return {**draft.record.meta, **{name: value for name, value in found.items() if value}}
 
 

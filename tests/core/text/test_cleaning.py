@@ -53,6 +53,19 @@ def test_personal_data_is_masked_in_the_title_and_the_record_s_fields_too():
     assert clean(record(page.encode(), markup=True), Recipe(mode="page", pii="flag")).title == "联系 li.si@163.com"
 
 
+def test_doubts_about_the_decoding_stand_in_meta():
+    short = clean(record("This file has settings, which are read at the start of the program: 数据 and nothing else.".encode("gbk")))
+    assert short.encoding_unsure
+    assert json.loads(short.meta) == {"encoding_unsure": True}
+    lines = (POEM * 20).encode("gb18030").split(b"\n")
+    lines[3], lines[7] = lines[3][:9] + b"\xff" + lines[3][9:], b"\xff" + lines[7] + b"\xff"
+    damaged = clean(record(b"\n".join(lines), meta={"id": 1}), Recipe(steps=("decode",)))
+    assert not damaged.encoding_unsure
+    assert json.loads(damaged.meta) == {"id": 1, "bad_lines": 2}
+    mangled = clean(record(POEM.encode().decode("latin-1").encode()))
+    assert json.loads(mangled.meta) == {"repaired": ["utf-8 read as cp1252"]}
+
+
 def test_mojibake_is_repaired_before_anything_judges_it():
     found = clean(record(POEM.encode().decode("latin-1").encode()))
     assert (found.text, found.repaired) == (POEM.rstrip(), ("utf-8 read as cp1252",))
