@@ -1,6 +1,6 @@
 """Does cleaning help? The same small model, trained at an equal token budget on four states of one dirty corpus, judged by bits per byte of clean text.
 
-    python bench/ablation.py --workspace DIR [--data ../shared/data] [--quick] [--seeds 3] [--steps 240]
+    python bench/ablation.py --workspace DIR [--data ../shared/data] [--size full|small|quick] [--seeds 3] [--steps 240]
 
 raw           the documents as a naive reader has them: bytes taken for UTF-8, tags taken off
 cleaned       the same files by `mspt clean`
@@ -59,8 +59,11 @@ class Size:
         return self.steps * self.batch * self.seq_length
 
 
-FULL = Size(texts=200, held_out=60, vocabulary=8192, hidden=128, layers=4, batch=8, seq_length=256, steps=240)
-QUICK = Size(texts=40, held_out=20, vocabulary=6000, hidden=64, layers=2, batch=8, seq_length=128, steps=40)
+SIZES = {
+    "full": Size(texts=200, held_out=60, vocabulary=8192, hidden=128, layers=4, batch=8, seq_length=256, steps=240),
+    "small": Size(texts=120, held_out=30, vocabulary=6000, hidden=64, layers=2, batch=8, seq_length=128, steps=200),
+    "quick": Size(texts=40, held_out=20, vocabulary=6000, hidden=64, layers=2, batch=8, seq_length=128, steps=40),
+}
 
 
 class Pipeline:
@@ -83,13 +86,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
     parser.add_argument("--workspace", type=Path, required=True, help="a directory for corpus and artifacts; given again, it goes on")
-    parser.add_argument("--quick", action="store_true", help="a tenth of everything: does the script work?")
+    parser.add_argument("--size", choices=SIZES, default="full", help="quick: does the script work?")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, help="another length of the runs")
     options = parser.parse_args()
     if not options.data.is_dir():
         sys.exit(f"{options.data} is not there: --data DIR names the folder of the real inputs")
-    size = QUICK if options.quick else FULL
+    size = SIZES[options.size]
     if options.steps:
         size = Size(**{**vars(size), "steps": options.steps})
     pipeline = Pipeline(options.workspace.resolve())

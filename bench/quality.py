@@ -32,9 +32,9 @@ from mspt.core.quality.calibration import auc
 from mspt.core.quality.corruptions import CORRUPTIONS
 from mspt.core.quality.examples import MIN_CHANGED, Example, ExampleSettings, changed, is_held_out, make_examples
 from mspt.core.quality.features import windows
-from mspt.core.quality.learning import EXAMPLES, calibrate, measures, write_training_file
+from mspt.core.quality.learning import EXAMPLES, calibrate, learn_shapes, measures, write_training_file
 from mspt.core.quality.middle import MIDDLE
-from mspt.core.quality.scorer import DESCRIPTION, MODEL, Description, Scorer, TrainingSettings, train
+from mspt.core.quality.scorer import DESCRIPTION, MODEL, SHAPE_COSTS, Description, Scorer, TrainingSettings, train
 from mspt.core.text.html.extract import extract
 
 SOURCES = {
@@ -115,10 +115,9 @@ def make_scorer(examples: pa.Table, folder: Path) -> Scorer:
     write_training_file(folder / "examples", examples, VOCABULARY, 1)
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         pool.submit(train, folder / "examples", folder / MODEL, TrainingSettings()).result()
+    (folder / SHAPE_COSTS).write_bytes(learn_shapes(examples).tobytes())
     Description(10_000).write(folder / DESCRIPTION)
-    scorer = Scorer.load(folder)
-    fitted, _ = calibrate(scorer, examples.filter(examples.column("held_out")))
-    Description(10_000, fitted).write(folder / DESCRIPTION)
+    calibrate(Scorer.load(folder), examples.filter(examples.column("held_out"))).describe(10_000).write(folder / DESCRIPTION)
     return Scorer.load(folder)
 
 
@@ -180,7 +179,7 @@ def main() -> None:
                 say(line)
             say(real(scorer, pages))
             held_out = examples.filter(examples.column("held_out"))
-            say(json.dumps(measures(calibrate(scorer, held_out)[1], held_out), indent=1))
+            say(json.dumps(measures(calibrate(scorer, held_out).scores, held_out), indent=1))
         if options.only in (None, "left-out"):
             say("--- left out of training")
             for kind in options.kind or REQUIRED:

@@ -1,4 +1,4 @@
-"""Train the scorer that ships with mspt (core/quality/default_scorer.bin and .json), on text that may ship: our own and the standard library's.
+"""Train the scorer that ships with mspt (core/quality/default_scorer.*), on text that may ship: our own and the standard library's.
 
     python bench/train_default_scorer.py [--out core/quality]
 
@@ -25,8 +25,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from mspt.core.quality.examples import ExampleSettings, make_examples
-from mspt.core.quality.learning import EXAMPLES, calibrate, measures, write_training_file
-from mspt.core.quality.scorer import DEFAULT_STEM, DESCRIPTION, MODEL, Description, Scorer, TrainingSettings, train
+from mspt.core.quality.learning import EXAMPLES, calibrate, learn_shapes, measures, write_training_file
+from mspt.core.quality.scorer import DEFAULT_STEM, DESCRIPTION, MODEL, SHAPE_COSTS, STEM, Description, Scorer, TrainingSettings, train
 
 ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = ExampleSettings(window=500, per_document=8, held_out=0.15)
@@ -95,14 +95,15 @@ def main() -> None:
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
             pool.submit(train, folder / "examples", folder / MODEL, TRAINING).result()
         about = f"{ABOUT} {platform.python_version()}"
-        Description(MAX_CHARACTERS, about=about).write(folder / DESCRIPTION)
+        (folder / SHAPE_COSTS).write_bytes(learn_shapes(table).tobytes())
+        Description(MAX_CHARACTERS).write(folder / DESCRIPTION)
         held_out = table.filter(table.column("held_out"))
-        calibration, scores = calibrate(Scorer.load(folder), held_out)
-        Description(MAX_CHARACTERS, calibration, about).write(folder / DESCRIPTION)
-        print(measures(scores, held_out))
-        shutil.copy(folder / MODEL, out / f"{DEFAULT_STEM}.bin")
-        shutil.copy(folder / DESCRIPTION, out / f"{DEFAULT_STEM}.json")
-    print(f"{table.num_rows:,} examples, {(out / f'{DEFAULT_STEM}.bin').stat().st_size / 1e6:.2f} MB")
+        found = calibrate(Scorer.load(folder), held_out)
+        found.describe(MAX_CHARACTERS, about).write(folder / DESCRIPTION)
+        print(measures(found.scores, held_out))
+        for name in (MODEL, SHAPE_COSTS, DESCRIPTION):
+            shutil.copy(folder / name, out / name.replace(STEM, DEFAULT_STEM))
+    print(f"{table.num_rows:,} examples, {sum(path.stat().st_size for path in out.glob(f'{DEFAULT_STEM}.*')) / 1e6:.2f} MB")
 
 
 if __name__ == "__main__":

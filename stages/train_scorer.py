@@ -1,10 +1,11 @@
 """A quality scorer, from a person's labels or from the documents themselves.
 
 In: LABELS.jsonl or .csv (rows of `text` and `label`: high, middle, low or a number from 0 to 1; `mspt sample REF --export FILE` makes one to fill in), or docs,
-usually of dedup. Out: a scorer: `scorer.bin` (fastText) and `scorer.json` (how texts become tokens, calibration). Without labels it is bootstrapped: windows of
-documents of the good sources (--good, default all) are the high class, the same windows corrupted the low and the middle ones (core/quality/corruptions.py and
-middle.py list the kinds), and what clean rejected or cut out on the way to these docs is low too. A tenth of the documents is held out: they calibrate the
-score and measure it (AUC by kind, reliability, confusion, Spearman in the statistics).
+usually of dedup. Out: a scorer: `scorer.bin` (fastText), `scorer.shapes.bin` (how usual the shape of a text is: core/quality/shapes.py) and `scorer.json`
+(how texts become tokens, calibration). Without labels it is bootstrapped: windows of documents of the good sources (--good, default all) are the high class,
+the same windows corrupted the low and the middle ones (core/quality/corruptions.py and middle.py list the kinds), and what clean rejected or cut out on the way
+to these docs is low too. A tenth of the documents is held out: they calibrate the score and measure it (AUC by kind, reliability, confusion, Spearman in the
+statistics).
 fastText: Joulin et al. 2016; trained in a process of its own, on one thread, with a fixed seed, so that equal inputs give equal bytes.
 """
 
@@ -59,20 +60,22 @@ def run(job: Job[TrainScorerConfig]) -> None:
     """Make examples, train in a fresh process, calibrate and measure on what was held out."""
     import pyarrow.compute as pc
 
-    from mspt.core.quality.learning import calibrate
-    from mspt.core.quality.scorer import DESCRIPTION, Description, Scorer
+    from mspt.core.quality.learning import calibrate, learn_shapes
+    from mspt.core.quality.scorer import DESCRIPTION, SHAPE_COSTS, Description, Scorer
 
     examples = _labelled(job) if job.files.get("labels") else _bootstrapped(job)
     held_out = examples.filter(examples.column("held_out"))
     _check(job, examples.filter(pc.invert(examples.column("held_out"))))
     trained = _train(job, examples)
     job.link(trained.path(MODEL), MODEL, trained.record(MODEL))
+    with job.write(SHAPE_COSTS) as path:
+        path.write_bytes(learn_shapes(examples).tobytes())
     with job.write(DESCRIPTION) as path:
         Description(job.config.max_characters).write(path)
-    calibration, scores = calibrate(Scorer.load(job.directory), held_out)
+    found = calibrate(Scorer.load(job.directory), held_out)
     with job.write(DESCRIPTION) as path:
-        Description(job.config.max_characters, calibration).write(path)
-    job.stats |= {"examples": examples.num_rows, "by_kind": _counts(examples), "held_out": _measure(job, scores, held_out)}
+        found.describe(job.config.max_characters).write(path)
+    job.stats |= {"examples": examples.num_rows, "by_kind": _counts(examples), "held_out": _measure(job, found.scores, held_out)}
 
 
 # --- examples ----------------------------------------------------------------------------------------------------------
@@ -298,6 +301,6 @@ STAGE = Stage(
         "docs": Read("docs", producer="dedup", optional=True, help="documents to learn from where there are no labels"),
     },
     libraries=("fasttext", "numpy", "pyarrow", "python", "xxhash"),
-    revision=2,
+    revision=3,
     next="score",
 )

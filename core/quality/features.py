@@ -19,26 +19,18 @@ import itertools
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from mspt.core.dedup.folding import CHARACTER, CODE_MASK, KIND_SHIFT, WORD, Folded, batches, fold
-from mspt.core.kernel import kernel
+from mspt.core.dedup.folding import batches, fold_table, utf8_buffers
+from mspt.core.quality.token_kernel import FNV_OFFSET, FNV_PRIME, MOST_BYTES, write_tokens
 
 _BATCH_BYTES = 4 << 20
-_LINE_END, _BLANK, _ZERO, _NINE, _UNDERSCORE, _DOT, _X, _A = 0x0A, 0x20, 0x30, 0x39, 0x5F, 0x2E, 0x78, 0x61
-# Folded forms of what ends a sentence: full stops, question and exclamation marks, the ellipsis, closing quotes and brackets, colons before a list.
-_ENDS = np.array(sorted(ord(c) for c in "。.!?…”’」』\"')）:;"), np.int64)
-_LAYOUT, _SHAPE = 0xB6, 0xA4  # ¶ and ¤
-_MAX_LENGTH = 6  # the letter g
-_FNV_OFFSET, _FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
-_WORD_UNDERSCORE = np.uint32(WORD << KIND_SHIFT | 0x5F)
-_0, _1 = np.uint64(0), np.uint64(1)
 _NOTHING = np.zeros(0, np.uint64)
 # What shuffling moves: a word, or one character of a script without blanks; the rest (blanks, punctuation, line breaks) stays in place.
 UNIT = re.compile(r"[\u2e80-\u2fff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|[^\W_\u2e80-\u9fff\uf900-\ufaff]+")
@@ -76,6 +68,15 @@ def most_frequent(counts: Counter[str], size: int) -> list[str]:
     return sorted(counts, key=lambda token: (-counts[token], token))[:size]
 
 
+class Tokens(NamedTuple):
+    """Of a batch of texts. lines: UTF-8 with a line end, as fastText's own code takes them; shapes: of all tokens (token_kernel.py), those of text i from
+    ends[i] to ends[i + 1]."""
+
+    lines: list[bytes]
+    shapes: npt.NDArray[np.uint8]
+    ends: npt.NDArray[np.int64]
+
+
 def token_lines(texts: pa.Array | pa.ChunkedArray, max_characters: int, vocabulary: Vocabulary | None = None) -> list[str]:
     """One line of tokens for each text, made from its first `max_characters` code points."""
     return [line[:-1].decode("utf-8") for line in encoded_lines(texts, max_characters, vocabulary)]
@@ -83,12 +84,20 @@ def token_lines(texts: pa.Array | pa.ChunkedArray, max_characters: int, vocabula
 
 def encoded_lines(texts: pa.Array | pa.ChunkedArray, max_characters: int, vocabulary: Vocabulary | None = None) -> list[bytes]:
     """The same as UTF-8 with a line end, as fastText's own code takes them."""
-    lines: list[bytes] = []
-    for batch in batches(pc.utf8_slice_codeunits(pc.fill_null(texts, ""), 0, max_characters), _BATCH_BYTES):
-        split = pc.split_pattern(batch, "\n")
-        bounds = np.asarray(split.offsets, np.int64) - split.offsets[0].as_py()
-        lines.extend(_lines(fold(split.flatten()), bounds, vocabulary.table if vocabulary else _NOTHING))
-    return lines
+    return [line for tokens in read_tokens(texts, max_characters, vocabulary) for line in tokens.lines]
+
+
+def read_tokens(texts: pa.Array | pa.ChunkedArray, max_characters: int, vocabulary: Vocabulary | None = None) -> Iterator[Tokens]:
+    """The tokens of texts, a batch of texts at once."""
+    for batch in batches(texts, _BATCH_BYTES):
+        data, offsets = utf8_buffers(batch)
+        size = int(offsets[-1] - offsets[0])
+        out, shapes = np.empty(MOST_BYTES * (size + len(offsets)), np.uint8), np.empty(2 * size, np.uint8)
+        line_ends, ends = np.zeros(len(offsets), np.int64), np.zeros(len(offsets), np.int64)
+        table = vocabulary.table if vocabulary else _NOTHING
+        write_tokens(data, offsets, max_characters, fold_table(), table, out, line_ends, shapes, ends)
+        raw = out[: line_ends[-1]].tobytes()
+        yield Tokens([raw[start:end] for start, end in itertools.pairwise(line_ends.tolist())], shapes[: ends[-1]], ends)
 
 
 def windows(text: str, characters: int, limit: int) -> list[str]:
@@ -116,163 +125,8 @@ def _shuffle(unit: re.Pattern[str], text: str, chooser: random.Random) -> str:
     return unit.sub(lambda _: next(replacement), text)
 
 
-def _lines(folded: Folded, bounds: npt.NDArray[np.int64], table: npt.NDArray[np.uint64]) -> list[bytes]:
-    """bounds [texts + 1]: which lines of `folded` make up each text; table: of a vocabulary, empty where every token is known."""
-    # At most four bytes and a blank on either side of each code point, a token for each line, and the line ends.
-    out = np.empty(6 * len(folded.codes) + 5 * len(folded.offsets) + len(bounds) + 8, np.uint8)
-    offsets = np.zeros(len(bounds), np.int64)
-    size = _write_tokens(folded.codes, folded.offsets, bounds, table, out, offsets)
-    raw, ends = out[:size].tobytes(), offsets.tolist()
-    return [raw[start:end] for start, end in itertools.pairwise(ends)]
-
-
 def _fnv(token: str) -> int:
-    value = int(_FNV_OFFSET)
+    value = int(FNV_OFFSET)
     for character in token:
-        value = (value ^ ord(character)) * int(_FNV_PRIME) % 2**64
+        value = (value ^ ord(character)) * int(FNV_PRIME) % 2**64
     return value or 1
-
-
-@kernel
-def _is_known(table: npt.NDArray[np.uint64], value: np.uint64) -> bool:
-    mask = np.uint64(len(table) - 1)
-    place = value & mask
-    while table[place] != _0:
-        if table[place] == value:
-            return True
-        place = (place + _1) & mask
-    return False
-
-
-@kernel
-def _write_tokens(
-    codes: npt.NDArray[np.uint32],
-    line_offsets: npt.NDArray[np.int64],
-    bounds: npt.NDArray[np.int64],
-    table: npt.NDArray[np.uint64],
-    out: npt.NDArray[np.uint8],
-    offsets: npt.NDArray[np.int64],
-) -> int:
-    size = 0
-    for text in range(len(bounds) - 1):
-        start = size
-        for line in range(bounds[text], bounds[text + 1]):
-            i, end = line_offsets[line], line_offsets[line + 1]
-            tokens, last = 0, np.int64(0)
-            while i < end:
-                first = i
-                code = _digits_as_zero(np.int64(codes[i] & CODE_MASK))
-                kind = codes[i] >> KIND_SHIFT
-                i += 1
-                if code == _BLANK:
-                    continue
-                if size > start:
-                    out[size] = _BLANK
-                    size += 1
-                token = size
-                size = _encode(code, out, size)
-                value = (_FNV_OFFSET ^ np.uint64(code)) * _FNV_PRIME
-                if kind == WORD and code != _UNDERSCORE:
-                    while i < end:
-                        entry = codes[i]
-                        if entry >> KIND_SHIFT != WORD or entry == _WORD_UNDERSCORE:
-                            break
-                        code = np.int64(entry & CODE_MASK)
-                        if code < 0x80:  # most of what is written in letters
-                            code = np.int64(_ZERO) if code <= _NINE else code
-                            out[size] = code
-                            size += 1
-                        else:
-                            size = _encode(code, out, size)
-                        value = (value ^ np.uint64(code)) * _FNV_PRIME
-                        i += 1
-                last = code
-                tokens += 1
-                if len(table) and not _is_known(table, value):
-                    size = _write_shape(codes, first, i, out, token)
-            if tokens:
-                size = _write_layout(tokens, last, out, size)
-        out[size] = _LINE_END
-        size += 1
-        offsets[text + 1] = size
-    return size
-
-
-@kernel
-def _digits_as_zero(code: np.int64) -> np.int64:
-    return np.int64(_ZERO) if _ZERO <= code <= _NINE else code
-
-
-@kernel
-def _write_shape(codes: npt.NDArray[np.uint32], first: int, end: int, out: npt.NDArray[np.uint8], size: int) -> int:
-    """The token for one that is not in the vocabulary: the folded characters from `first` to `end`."""
-    code, kind = np.int64(codes[first] & CODE_MASK), codes[first] >> KIND_SHIFT
-    size = _encode(np.int64(_SHAPE), out, size)
-    if kind == CHARACTER:
-        out[size] = 0x48 if 0x3400 <= code < 0xA000 or code >= 0x20000 else 0x43  # H, C
-        return size + 1
-    if kind != WORD or code == _UNDERSCORE:
-        out[size] = 0x53  # S
-        return size + 1
-    out[size] = _ZERO if code <= _NINE else 0x6C if _can_be_spoken(codes, first, end) else 0x71  # 0, l, q
-    out[size + 1] = _ZERO + _log2(end - first)
-    return size + 2
-
-
-@kernel
-def _can_be_spoken(codes: npt.NDArray[np.uint32], first: int, end: int) -> bool:
-    """Whether a word of Latin letters has no run of four consonants or three vowels; other letters count as either."""
-    consonants, vowels = 0, 0
-    for i in range(first, end):
-        code = np.int64(codes[i] & CODE_MASK)
-        accented = code >= 0x80
-        vowel = code == 0x61 or code == 0x65 or code == 0x69 or code == 0x6F or code == 0x75 or code == 0x79  # aeiouy
-        vowels = vowels + 1 if vowel and not accented else 0
-        consonants = 0 if vowel or accented else consonants + 1
-        if consonants >= 4 or vowels >= 3:
-            return False
-    return True
-
-
-@kernel
-def _write_layout(tokens: int, last: np.int64, out: npt.NDArray[np.uint8], size: int) -> int:
-    out[size] = _BLANK
-    size = _encode(np.int64(_LAYOUT), out, size + 1)
-    out[size] = _A + _log2(tokens)
-    ends = False
-    for code in _ENDS:
-        ends |= code == last
-    out[size + 1] = _DOT if ends else _X
-    return size + 2
-
-
-@kernel
-def _log2(number: int) -> int:
-    """Whole binary logarithm, at most _MAX_LENGTH."""
-    power = 0
-    while power < _MAX_LENGTH and number > 1:
-        number >>= 1
-        power += 1
-    return power
-
-
-@kernel
-def _encode(code: np.int64, out: npt.NDArray[np.uint8], size: int) -> int:
-    """Write a code point in UTF-8 at `size`; returns the position after it."""
-    if code < 0x80:
-        out[size] = code
-        return size + 1
-    if code < 0x800:
-        out[size] = 0xC0 | code >> 6
-        out[size + 1] = 0x80 | code & 0x3F
-        return size + 2
-    if code < 0x10000:
-        out[size] = 0xE0 | code >> 12
-        out[size + 1] = 0x80 | code >> 6 & 0x3F
-        out[size + 2] = 0x80 | code & 0x3F
-        return size + 3
-    out[size] = 0xF0 | code >> 18
-    out[size + 1] = 0x80 | code >> 12 & 0x3F
-    out[size + 2] = 0x80 | code >> 6 & 0x3F
-    out[size + 3] = 0x80 | code & 0x3F
-    return size + 4

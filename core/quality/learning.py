@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +16,16 @@ import pyarrow.compute as pc
 
 from mspt.core.quality import calibration
 from mspt.core.quality.calibration import Calibration, class_of
-from mspt.core.quality.features import Vocabulary, count_tokens, most_frequent, token_lines
-from mspt.core.quality.scorer import Scorer, write_examples
+from mspt.core.quality.features import Vocabulary, count_tokens, most_frequent, read_tokens, token_lines
+from mspt.core.quality.scorer import Description, Scorer, write_examples
+from mspt.core.quality.shapes import Usual, cost_table, count_shapes
+from mspt.core.quality.shapes import usual as usual_costs
 
 EXAMPLES = pa.schema([("kind", pa.string()), ("value", pa.float64()), ("held_out", pa.bool_()), ("text", pa.large_string())])
-# Measured on kinds left out (bench/quality.py), every 6th / every 20th: shuffled characters AUC .88 / .98, number tables .91 / .69, real pages .896 / .901.
-STRANGE = 6
+HIGH = 2 / 3  # the value from which an example is good
+# Measured on kinds left out (bench/quality.py), every 6th / every 20th: shuffled characters AUC .88 / .98, real pages .896 / .901. Number tables were .91 / .69
+# before shapes.py, which tells them now.
+STRANGE = 20
 # Kinds that keep the shapes of a text or nearly so: nobody can tell them from good text who does not know the words.
 ONLY_WORDS = frozenset({"shuffled-words", "shuffled-characters", "disordered", "machine-translation", "random-characters", "light", "gaps"})
 _BATCH = 2000  # examples turned into token lines at once
@@ -55,26 +59,41 @@ def _pairs(batch: pa.Table, vocabulary: Vocabulary, marks: Vocabulary, every: in
             yield classes[row], copies[row]
 
 
-def calibrate(scorer: Scorer, held_out: pa.Table) -> tuple[Calibration, npt.NDArray[np.float32]]:
-    """The calibration by all held-out examples, and their scores: each half scored by the calibration of the other half, so that no label judges itself."""
-    expected, labels = expected_values(scorer, held_out), held_out.column("value").to_numpy()
+def learn_shapes(examples: pa.Table) -> npt.NDArray[np.uint8]:
+    """What shapes cost (shapes.py) as the high examples have them that are not held out."""
+    good = examples.filter(pc.and_(pc.invert(examples.column("held_out")), pc.greater_equal(examples.column("value"), HIGH)))
+    return cost_table(count_shapes(read_tokens(good.column("text"), _longest(good))))
+
+
+class Calibrated(NamedTuple):
+    """usual and calibration: for the description of a scorer, by all held-out examples; scores: of these, each half by the calibration of the other half, so
+    that no label judges itself."""
+
+    usual: tuple[Usual, ...]
+    calibration: Calibration
+    scores: npt.NDArray[np.float32]
+
+    def describe(self, max_characters: int, about: str = "") -> Description:
+        return Description(max_characters, self.calibration, about, self.usual)
+
+
+def calibrate(scorer: Scorer, held_out: pa.Table) -> Calibrated:
+    """What held-out examples say of a scorer without a description."""
+    judged, labels = scorer.judge(held_out.column("text"), _longest(held_out)), held_out.column("value").to_numpy()
+    usual = usual_costs(judged.measured.of(labels >= HIGH))
+    values = judged.value(usual)
     chooser = random.Random(1)  # not every other one: classes follow one another
     even = np.array([chooser.random() < 0.5 for _ in labels], np.bool_)
     scores = np.zeros(len(labels), np.float32)
     for half in (even, ~even):
-        scores[half] = calibration.fit(expected[~half], labels[~half]).apply(expected[half])
-    return calibration.fit(expected, labels), scores
-
-
-def expected_values(scorer: Scorer, examples: pa.Table) -> npt.NDArray[np.float32]:
-    """What fastText says of each example, before calibration."""
-    return scorer.expected(examples.column("text"), _longest(examples))
+        scores[half] = calibration.fit(values[~half], labels[~half]).apply(values[half])
+    return Calibrated(usual, calibration.fit(values, labels), scores)
 
 
 def measures(scores: npt.NDArray[np.float32], held_out: pa.Table) -> dict[str, Any]:
     """AUC of the high examples against each kind of low and middle ones, and of every class against those below; confusion, reliability, Spearman."""
     labels, kinds = held_out.column("value").to_numpy(), np.array(held_out.column("kind").to_pylist(), dtype=str)
-    high, low, middle = (labels >= 2 / 3, labels < 1 / 3, (labels >= 1 / 3) & (labels < 2 / 3))
+    high, low, middle = (labels >= HIGH, labels < 1 / 3, (labels >= 1 / 3) & (labels < HIGH))
     rows = calibration.reliability(scores, labels)
     below = {kind: scores[(kinds == kind) & ~high] for kind in sorted(set(kinds.tolist()))}
     return {

@@ -1,8 +1,9 @@
 """A quality score from a fastText classifier of three classes: the expected value of the class (high 1, middle 1/2, low 0), calibrated on held-out labels.
 
-A scorer is two files: `scorer.bin` (fastText's format; its dictionary is the vocabulary of features.py) and `scorer.json` (how texts become tokens, and the
-calibration). Training writes the same bytes
-for the same lines and settings: one thread, a fixed seed, and memory that starts as zeros. The last is not fastText's doing: with one thread 0.9.3
+A scorer is three files: `scorer.bin` (fastText's format; its dictionary is the vocabulary of features.py), `scorer.shapes.bin` (what shapes of tokens cost,
+bytes [64, 64, 64]: shapes.py) and `scorer.json` (how texts become tokens, what shapes usually cost, and the calibration). fastText says which of the classes
+that it knows a text is like; a text of unusual shape loses of that, because junk of a kind that was never seen is like none of them. Training writes the same
+bytes for the same lines and settings: one thread, a fixed seed, and memory that starts as zeros. The last is not fastText's doing: with one thread 0.9.3
 initialises the first tenth of its input matrix only (DenseMatrix::uniform) and trains on whatever the rest holds. In a fresh process that is mostly
 zeros, in any other it is leftovers: other bytes each time, or NaN.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,12 @@ import pyarrow as pa
 
 from mspt.core.errors import InputError, MachineError
 from mspt.core.quality.calibration import CLASS_VALUES, Calibration
-from mspt.core.quality.features import Vocabulary, encoded_lines
+from mspt.core.quality.features import Vocabulary, read_tokens
+from mspt.core.quality.shapes import Measured, Usual, lowered, measure, unusual
+from mspt.core.quality.token_kernel import SHAPES
 
 STEM = "scorer"
-MODEL, DESCRIPTION = f"{STEM}.bin", f"{STEM}.json"
+MODEL, SHAPE_COSTS, DESCRIPTION = f"{STEM}.bin", f"{STEM}.shapes.bin", f"{STEM}.json"
 DEFAULT_DIRECTORY, DEFAULT_STEM = Path(__file__).parent, "default_scorer"
 LABELS = {name: f"__label__{name}" for name in CLASS_VALUES}
 _VALUES = {LABELS[name]: value for name, value in CLASS_VALUES.items()}
@@ -100,21 +103,41 @@ def _zeroed_memory() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Description:
-    """How a scorer reads texts (their first `max_characters` code points) and turns what fastText says into a score. `about`: what it learned from."""
+    """How a scorer reads texts (their first `max_characters` code points) and turns what fastText says into a score. usual: the cost of good texts' shapes,
+    by script; `about`: what it learned from."""
 
     max_characters: int
     calibration: Calibration = field(default_factory=Calibration)
     about: str = ""
-    format: int = 2
+    usual: tuple[Usual, ...] = ()
+    format: int = 3
 
     @classmethod
     def read(cls, path: Path) -> Description:
         """Raises TypeError or ValueError where the file is of no known form."""
         value = json.loads(path.read_text(encoding="utf-8"))
-        return cls(**{**value, "calibration": Calibration(**value.get("calibration", {}))})
+        usual = tuple(Usual(**one) for one in value.get("usual", ()))
+        return cls(**{**value, "calibration": Calibration(**value.get("calibration", {})), "usual": usual})
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """expected: class value of each text, by fastText; measured: its shape."""
+
+    expected: npt.NDArray[np.float32]
+    measured: Measured
+
+    @classmethod
+    def joined(cls, parts: Sequence[Judged]) -> Judged:
+        expected = np.concatenate([np.zeros(0, np.float32), *(part.expected for part in parts)])
+        return cls(expected, Measured.joined([part.measured for part in parts]))
+
+    def value(self, usual: tuple[Usual, ...]) -> npt.NDArray[np.float64]:
+        """The expected class value, less what the shape of the text is unusual by."""
+        return lowered(self.expected, unusual(self.measured, usual))
 
 
 @dataclass(frozen=True)
@@ -124,18 +147,20 @@ class Scorer:
     model: Any
     description: Description
     vocabulary: Vocabulary
+    shape_costs: npt.NDArray[np.uint8]
 
     @classmethod
     def load(cls, directory: Path, stem: str = STEM) -> Scorer:
         """Raises InputError where the files are no scorer or one of another format."""
         try:
             description = Description.read(directory / f"{stem}.json")
+            costs = np.fromfile(directory / f"{stem}.shapes.bin", np.uint8).reshape(SHAPES, SHAPES, SHAPES)
             model = fasttext.load_model(str(directory / f"{stem}.bin"))
         except (OSError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"{directory} holds no scorer that this version can read: {error}", "train it again: mspt train-scorer") from None
         if description.format != Description.format or not set(model.get_labels()) <= set(LABELS.values()):
             raise InputError(f"{directory} is a scorer of another format", "train it again: mspt train-scorer")
-        return cls(model, description, Vocabulary.of(model.get_words()))
+        return cls(model, description, Vocabulary.of(model.get_words()), costs)
 
     @classmethod
     def default(cls) -> Scorer:
@@ -144,17 +169,21 @@ class Scorer:
 
     def score(self, texts: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.float32]:
         """Calibrated score in [0, 1] for each text; 0 for a text without any token."""
-        lines = encoded_lines(texts, self.description.max_characters, self.vocabulary)
-        scores = self.description.calibration.apply(self._expected(lines))
-        scores[[line == b"\n" for line in lines]] = 0.0
+        judged = self.judge(texts, self.description.max_characters)
+        scores = self.description.calibration.apply(judged.value(self.description.usual))
+        scores[judged.measured.tokens == 0] = 0.0
         return scores
 
-    def expected(self, texts: pa.Array | pa.ChunkedArray, max_characters: int) -> npt.NDArray[np.float32]:
-        """Expected class value in [0, 1] of texts, as fastText sees it: P(high) + P(middle) / 2."""
-        return self._expected(encoded_lines(texts, max_characters, self.vocabulary))
+    def judge(self, texts: pa.Array | pa.ChunkedArray, max_characters: int) -> Judged:
+        """What the two halves of the scorer say of texts, before calibration."""
+        found = []
+        for tokens in read_tokens(texts, max_characters, self.vocabulary):
+            found.append(Judged(self._expected(tokens.lines), measure(tokens, self.shape_costs)))
+        return Judged.joined(found)
 
     def _expected(self, lines: list[bytes]) -> npt.NDArray[np.float32]:
-        """By fastText's own code: its `predict` would copy each line first, to look for line ends."""
+        """Expected class value in [0, 1], as fastText sees it: P(high) + P(middle) / 2. By its own code: its `predict` would copy each line first, to look for
+        line ends."""
         if not lines:
             return np.zeros(0, np.float32)
         labels, probabilities = self.model.f.multilinePredict(lines, len(LABELS), 0.0, "strict")

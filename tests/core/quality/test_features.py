@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mspt.core.quality.features import Vocabulary, count_tokens, most_frequent, shuffle_characters, shuffle_words, token_lines, windows
+from mspt.core.quality.features import Vocabulary, count_tokens, encoded_lines, most_frequent, shuffle_characters, shuffle_words, token_lines, windows
+from mspt.core.quality.token_kernel import MOST_BYTES
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,14 @@ def test_lines_of_unknown_words_by_hand():
         "the ¶ax",
         "¤q4 ¤l1 ¶bx",
     ]
+
+
+def test_no_line_is_longer_than_the_room_for_it():
+    """The worst: single letters and marks on lines of their own, as shapes; letters that are longer once folded."""
+    nothing = Vocabulary.of(["never"])
+    for text in ["a", "!", "1\n!\n☃", "\n\na", "Ⱥ", "Ⱥ\n" * 50, "我\n" * 50, "a !\n" * 50]:
+        (line,) = encoded_lines(pa.array([text]), 1000, nothing)
+        assert len(line) <= MOST_BYTES * (len(text.encode()) + 1)
 
 
 def test_a_vocabulary_finds_each_of_its_tokens_and_no_other():

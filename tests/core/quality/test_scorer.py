@@ -16,8 +16,8 @@ from mspt.core.quality.calibration import Calibration, auc
 from mspt.core.quality.corruptions import CORRUPTIONS
 from mspt.core.quality.examples import ExampleSettings, make_examples
 from mspt.core.quality.features import token_lines
-from mspt.core.quality.learning import EXAMPLES, calibrate, expected_values, measures, write_training_file
-from mspt.core.quality.scorer import DESCRIPTION, MODEL, Description, Scorer, TrainingSettings, train, write_examples
+from mspt.core.quality.learning import EXAMPLES, calibrate, learn_shapes, measures, write_training_file
+from mspt.core.quality.scorer import DESCRIPTION, MODEL, SHAPE_COSTS, Description, Scorer, TrainingSettings, train, write_examples
 from support.disks import small_disk
 from support.prose import prose
 
@@ -48,6 +48,7 @@ def trained(tmp_path_factory):
         pool.submit(train, folder / "examples", models[0], SMALL).result()
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         assert pool.submit(_train_in_used_memory, folder / "examples", *models[1:]).result() == 200
+    (folder / SHAPE_COSTS).write_bytes(learn_shapes(examples).tobytes())
     Description(max_characters=5000).write(folder / DESCRIPTION)
     return folder, models, examples
 
@@ -69,7 +70,7 @@ def test_real_text_scores_above_middling_and_that_above_junk(trained):
     folder, _, examples = trained
     scorer = Scorer.load(folder)
     held_out = examples.filter(examples.column("held_out"))
-    expected, values = expected_values(scorer, held_out), held_out.column("value").to_numpy()
+    expected, values = scorer.judge(held_out.column("text"), 5000).expected, held_out.column("value").to_numpy()
     assert auc(expected[values == 1], expected[values == 0]) > 0.95
     assert expected[values == 1].mean() > expected[values == 0.5].mean() > expected[values == 0].mean()
     assert expected.min() >= 0
@@ -79,9 +80,11 @@ def test_real_text_scores_above_middling_and_that_above_junk(trained):
 def test_measures_of_the_held_out_examples(trained):
     folder, _, examples = trained
     held_out = examples.filter(examples.column("held_out"))
-    calibration, scores = calibrate(Scorer.load(folder), held_out)
+    calibrated = calibrate(Scorer.load(folder), held_out)
+    scores = calibrated.scores
     found = measures(scores, held_out)
-    assert calibration != Calibration()
+    assert calibrated.calibration != Calibration()
+    assert [round(one.han) for one in calibrated.usual] == [0, 1]  # prose in two scripts
     assert found["examples"] == held_out.num_rows == sum(found["by_class"].values()) == sum(row["texts"] for row in found["reliability"])
     assert set(found["auc_by_kind"]) <= {*CORRUPTIONS, "listed", "fragments", "mixed", "light", "gaps"}
     kinds, high = np.array(held_out.column("kind").to_pylist()), scores[held_out.column("value").to_numpy() == 1]
@@ -105,7 +108,8 @@ def test_any_text_has_a_score(trained):
 def test_the_score_is_the_calibrated_expected_class_value(trained, tmp_path):
     """Against fastText's own answers for the token lines: P(high) + P(middle) / 2, then the three parameters."""
     folder, _, _ = trained
-    (tmp_path / MODEL).write_bytes((folder / MODEL).read_bytes())
+    for name in (MODEL, SHAPE_COSTS):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
     Description(5000, Calibration(2, 1, 0.5)).write(tmp_path / DESCRIPTION)
     scorer, text = Scorer.load(tmp_path), prose(random.Random(2), 24)
     (line,) = token_lines(pa.array([text]), 5000, scorer.vocabulary)
@@ -116,16 +120,41 @@ def test_the_score_is_the_calibrated_expected_class_value(trained, tmp_path):
     assert float(scorer.score(pa.array([text]))[0]) == pytest.approx(odds / (1 + odds), rel=1e-3)
 
 
+def test_junk_of_a_kind_never_seen_loses_by_its_shape(tmp_path):
+    """A scorer that has seen no other junk than shuffled words: of a table of numbers fastText has nothing to say."""
+    chooser = random.Random(5)
+    ids = [f"{i:032x}" for i in range(150)]
+    made = make_examples(ids, [prose(chooser, 24) for _ in ids], ExampleSettings(held_out=0.3, kinds=("shuffled-words",)))
+    examples = pa.Table.from_pylist([vars(example) for example in made], schema=EXAMPLES)
+    write_training_file(tmp_path / "examples", examples, 300, 1)
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        pool.submit(train, tmp_path / "examples", tmp_path / MODEL, SMALL).result()
+    (tmp_path / SHAPE_COSTS).write_bytes(learn_shapes(examples).tobytes())
+    Description(5000).write(tmp_path / DESCRIPTION)
+    found = calibrate(Scorer.load(tmp_path), examples.filter(examples.column("held_out")))
+    found.describe(5000).write(tmp_path / DESCRIPTION)
+    good = [prose(chooser, 24) for _ in range(30)]
+    tables = [CORRUPTIONS["number-table"](text, chooser) for text in good]
+    scores = Scorer.load(tmp_path).score(pa.array([*good, *tables]))
+    assert auc(scores[:30], scores[30:]) > 0.95
+    assert np.median(scores[30:]) < 0.2 < 0.5 < np.median(scores[:30])
+
+
 def test_what_is_no_scorer_is_refused(trained, tmp_path):
     folder, _, _ = trained
     with pytest.raises(InputError, match="no scorer"):
         Scorer.load(tmp_path)
-    (tmp_path / MODEL).write_bytes((folder / MODEL).read_bytes())
-    for description in ({"max_characters": 10, "format": 99}, {"max_characters": 10, "format": 1}):
+    for name in (MODEL, SHAPE_COSTS):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    for description in ({"max_characters": 10, "format": 99}, {"max_characters": 10, "format": 2}):
         (tmp_path / DESCRIPTION).write_text(json.dumps(description))
         with pytest.raises(InputError, match="another format"):
             Scorer.load(tmp_path)
     (tmp_path / DESCRIPTION).write_text("[]")
+    with pytest.raises(InputError, match="no scorer"):
+        Scorer.load(tmp_path)
+    Description(10).write(tmp_path / DESCRIPTION)
+    (tmp_path / SHAPE_COSTS).write_bytes(b"cut off")
     with pytest.raises(InputError, match="no scorer"):
         Scorer.load(tmp_path)
 
@@ -140,7 +169,7 @@ def test_a_scorer_cut_off_by_a_full_disk_is_not_taken_for_one(tmp_path):
 def test_the_default_scorer_is_small_and_tells_text_from_junk():
     from mspt.core.quality.scorer import DEFAULT_DIRECTORY, DEFAULT_STEM
 
-    size = sum((DEFAULT_DIRECTORY / f"{DEFAULT_STEM}.{end}").stat().st_size for end in ("bin", "json"))
+    size = sum((DEFAULT_DIRECTORY / f"{DEFAULT_STEM}.{end}").stat().st_size for end in ("bin", "shapes.bin", "json"))
     assert size < 3_000_000
     scorer = Scorer.default()
     assert "mspt" in scorer.description.about
