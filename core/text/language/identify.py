@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from mspt.core.text.form import fenced_blocks, without
 from mspt.core.text.language.blocks import BLOCK_LETTERS, Block, find_blocks
-from mspt.core.text.language.lid import LETTERS_PER_HAN, MIXED, UNSURE_CONFIDENCE, Language, identify_one, sample
+from mspt.core.text.language.lid import LETTERS_PER_HAN, MIXED, UNSURE_CONFIDENCE, Language, identify_one, identify_stretches, sample
 from mspt.core.text.script import Census, census, foreign_to_japan
 
 __all__ = ["Language", "Run", "identify", "language_runs", "mixed_share"]
@@ -56,7 +56,7 @@ def language_runs(text: str, form: str = "prose") -> tuple[Run, ...]:
     if form == "code":
         return (Run(0, len(text), Language("zxx", 1.0), 0),) if text else ()
     blocks = find_blocks(text)
-    found = _settled(text, blocks, [_judged(text, block) for block in blocks])
+    found = _settled(text, blocks, _judged(text, blocks))
     runs = [Run(block.start, block.end, language, block.letters) for block, language in zip(blocks, found, strict=True)]
     merged = []
     for tag, group in groupby(runs, key=lambda run: run.language.tag):
@@ -111,9 +111,10 @@ def _mean_confidence(runs: Sequence[Run]) -> float:
     return sum(run.language.confidence * run.letters for run in runs) / letters if letters else runs[0].language.confidence
 
 
-def _judged(text: str, block: Block) -> Language:
-    stretch = text[block.start : block.end]
-    return identify_one(stretch, census(stretch)) if block.letters else Language("zxx", 1.0)
+def _judged(text: str, blocks: Sequence[Block]) -> list[Language]:
+    """What is found for each block by itself."""
+    found = iter(identify_stretches(text, [(block.start, block.end) for block in blocks if block.letters]))
+    return [next(found) if block.letters else Language("zxx", 1.0) for block in blocks]
 
 
 def _settled(text: str, blocks: Sequence[Block], found: Sequence[Language]) -> list[Language]:

@@ -8,9 +8,11 @@ Cantonese is claimed only for text that uses the words of written Cantonese. Eve
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mspt.core.text.form import fenced_blocks, without
+from mspt.core.text.language.alphabetic import tell
 from mspt.core.text.language.model import best_label, labels
 from mspt.core.text.language.names import without_names
 from mspt.core.text.language.signs import num_cantonese
@@ -67,6 +69,16 @@ class Language:
 def known_tags() -> frozenset[str]:
     """The tags that may be said of a text."""
     return frozenset({BCP_47.get(label, label) for label in labels()} | {"zh", "zh-Hans", "zh-Hant", "yue", "zxx", "und"})
+
+
+def identify_stretches(text: str, bounds: Sequence[tuple[int, int]]) -> list[Language]:
+    """The language of each stretch [start, end) of `text`, as identify_one says; each holds a letter. Those without East Asian writing are told together."""
+    told = tell(code_points(text), bounds, 3 * SAMPLE_CHARACTERS)
+    return [_trusted(*one) if one else _one(text[start:end]) for one, (start, end) in zip(told, bounds, strict=True)]
+
+
+def _one(text: str) -> Language:
+    return identify_one(text, census(text))
 
 
 def identify_one(text: str, counts: Census) -> Language:
@@ -139,10 +151,14 @@ def _by_model(text: str) -> Language:
     """The best label of lid.176 for what is not East Asian in `text`."""
     words = without_names(sample(text))
     plain = " ".join((words if words.isascii() else EAST_ASIAN.sub(" ", words)).split())
-    if not plain:
+    return _trusted(*_label(plain), len(plain))
+
+
+def _trusted(label: str, confidence: float, length: int) -> Language:
+    """What the model says of so many characters, if it is sure enough."""
+    if not length:
         return Language("und", 0.0)
-    label, confidence = _label(plain)
-    least = SHORT_CONFIDENCE if len(plain) <= SHORT_CHARACTERS else MIN_CONFIDENCE
+    least = SHORT_CONFIDENCE if length <= SHORT_CHARACTERS else MIN_CONFIDENCE
     return Language(BCP_47.get(label, label) if confidence >= least else "und", confidence)
 
 

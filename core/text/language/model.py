@@ -40,9 +40,17 @@ class _Tables(NamedTuple):
 
 def best_label(codes: NDArray[np.uint32]) -> tuple[str, float]:
     """The most probable label for code points, blanks of any kind between words, and its probability; ("und", 0) where none has any."""
-    model = _model()
-    label, probability = _predict(codes, *model.arrays)
-    return (model.labels[label], min(1.0, probability)) if label != NO_LABEL else ("und", 0.0)
+    return named(*predict(codes, *arrays()))
+
+
+def named(label: int, probability: float) -> tuple[str, float]:
+    """What `predict` says, by name."""
+    return (_model().labels[label], min(1.0, probability)) if label != NO_LABEL else ("und", 0.0)
+
+
+def arrays() -> tuple[NDArray[Any], ...]:
+    """The model as `predict` takes it."""
+    return _model().arrays
 
 
 def labels() -> tuple[str, ...]:
@@ -78,7 +86,7 @@ def _word_table(model: Model) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
 
 
 @kernel
-def _predict(
+def predict(
     codes: NDArray[np.uint32],
     blank: NDArray[np.bool_],
     word_hashes: NDArray[np.uint64],

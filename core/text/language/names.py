@@ -33,13 +33,14 @@ def without_names(text: str) -> str:
     """`text` with a blank for each address, name and piece of code in it."""
     codes = code_points(text)
     found = np.empty(len(codes), np.uint32)
-    size, number = _drop(codes, _table(), found)
+    size, number = drop_names(codes, character_table(), found)
     found.flags.writeable = False
     return text_of(found[:size]) if number else text
 
 
 @cache
-def _table() -> NDArray[np.uint8]:
+def character_table() -> NDArray[np.uint8]:
+    """[0x110000]: the bits of each character."""
     table = np.zeros(0x110000, dtype=np.uint8)
     for bit, charset in CHARACTERS.items():
         set_bits(table, charset, bit)
@@ -47,7 +48,7 @@ def _table() -> NDArray[np.uint8]:
 
 
 @kernel
-def _drop(codes: Codes, table: NDArray[np.uint8], found: NDArray[np.uint32]) -> tuple[int, int]:
+def drop_names(codes: Codes, table: NDArray[np.uint8], found: NDArray[np.uint32]) -> tuple[int, int]:
     """Fill `found`; how long it is, and how many names there were."""
     i = size = number = 0
     is_inside = False  # a word

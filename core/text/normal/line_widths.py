@@ -18,6 +18,7 @@ LONGEST_WORD = 30
 SLACK = 2  # columns by which a line of Han may fall short: for an odd letter, or a mark that may not begin a line
 MIN_FOR_SIGN = 10  # characters of prose for each sign of a program
 MAX_CLOSERS = 3  # behind the end of a sentence
+MAX_ROMAN = 5  # digits of the number of an item
 
 # Bits of characters.
 (HAN, MARK, WIDE, BLANK, LETTER, DRAWN, END, CLOSER, SPACE, RULE, SIGN, SMALL, CAPITAL, CASELESS, UNSPACED, OPENS, CLOSES, OF_BOTH, BEFORE_WORD, BEHIND_WORD,
@@ -218,7 +219,20 @@ def _is_plain(codes: Codes, table: NDArray[np.uint32], start: int, end: int) -> 
         word += 1
     if word == end:
         return False
-    return bool(table[codes[word]] & BEHIND_WORD or (codes[word] == 32 and codes[word + 1] != 61))
+    code = codes[word]
+    if code == 46 or code == 41 or code == 93:  # . ) ]
+        return (word + 1 == end or codes[word + 1] == 32) and not _is_number(codes, start, word)
+    return bool(table[code] & BEHIND_WORD or (code == 32 and codes[word + 1] != 61))
+
+
+@kernel
+def _is_number(codes: Codes, start: int, end: int) -> bool:
+    """Whether a word may number an item: one letter, or up to five of Roman digits."""
+    for i in range(start, end):
+        code = codes[i] | np.uint32(0x20)
+        if code != 0x69 and code != 0x76 and code != 0x78:  # i, v, x
+            return end - start == 1
+    return end - start <= MAX_ROMAN
 
 
 @kernel
