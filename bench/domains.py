@@ -1,6 +1,6 @@
 """How well texts are told apart by domain: confusion tables of documents held out, on real sets.
 
-    python bench/domains.py [--data ../shared/data]
+    python bench/domains.py [--data ../shared/data] [--documents 600] [--default-only]
 
 Three tables:
   1. trained on four fifths of the documents of each set, judged on the others;
@@ -101,12 +101,13 @@ def show(title: str, sets: Sequence[str], texts: Mapping[str, Sequence[str]], mo
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
-    parser.add_argument("--default-only", action="store_true")
+    parser.add_argument("--default-only", action="store_true", help="the third table only")
+    parser.add_argument("--documents", type=int, default=MAX_DOCUMENTS, help="at most so many of a set")
     arguments = parser.parse_args()
     documents = {}
     for name in SETS:
         whole = read_set(name, arguments.data)
-        documents[name] = {f"{name}/{key}": whole[key] for key in sorted(choose(list(whole), MAX_DOCUMENTS, 1))}
+        documents[name] = {f"{name}/{key}": whole[key] for key in sorted(choose(list(whole), arguments.documents, 1))}
         print(f"{name}: {len(documents[name]):,} of {len(whole):,} documents")
     beginnings = {name: [text[:MAX_CHARACTERS] for text in texts.values()] for name, texts in documents.items()}
     if not arguments.default_only:

@@ -25,7 +25,7 @@ class GivenConfig(SampleSettings):
 def run_given(job: Job[GivenConfig]) -> None:
     rows: list[dict[str, Any]] = []
     for file in job.files["rows"]:
-        rows += [json.loads(line) for line in Path(file.location).read_text(encoding="utf-8").splitlines()]
+        rows += [json.loads(line) for line in Path(file.location).read_text(encoding="utf-8").split("\n") if line]  # texts may hold U+2028
     for row in rows:
         row.setdefault("source", "given")
         row["id"] = document_id(row["source"], row["ref"])
