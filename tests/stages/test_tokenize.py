@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,8 +19,10 @@ import pytest
 import sentencepiece
 from conftest import Workspace
 
-from mspt.core.errors import CheckFailed, InputError
+from mspt.core.errors import CheckFailed, InputError, MachineError
+from mspt.core.files import is_disk_full
 from mspt.core.tokens.indexed import IndexedTokens
+from support.disks import resize, small_disk
 from support.feed import FEED, document, write_lines
 from support.inline import work_inline
 
@@ -196,3 +199,22 @@ def test_a_source_that_is_no_file_name_is_refused(workspace: Workspace, tmp_path
     with pytest.raises(InputError, match=r"'../up' cannot be the name of a source"):
         workspace.run("tokenize", {}, references={"docs": "feed"})
     assert not (tmp_path / "work/tokenize/up.bin").exists()
+
+
+@pytest.mark.parametrize("share", [0.3, 1.4], ids=["in a worker", "while joining"])
+def test_a_full_disk_leaves_a_partial_that_is_finished_later(chain: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float) -> None:
+    monkeypatch.setattr("mspt.core.job._Watch._forecast_disk", lambda self: None)  # it would stop before the disk is full
+    with small_disk(tmp_path / "disk", "16m") as disk:
+        for name in ("feed", "train-tokenizer"):
+            shutil.copytree(chain.workspace.path / name, disk / "work" / name, symlinks=True)
+        used = sum(path.stat().st_blocks * 512 for path in disk.rglob("*") if path.is_file())
+        tokens = sum(record.bytes for name, record in chain.tokens.files.items() if name.endswith(".bin"))
+        resize(disk, f"{(used + 80_000 + int(share * tokens)) // 1024}k")
+        workspace = Workspace(disk / "work")
+        with pytest.raises((OSError, MachineError)) as caught:
+            workspace.run("tokenize", {"workers": 1}, references=INPUTS)
+        assert is_disk_full(caught.value) or "is full" in str(caught.value) or "No space left" in str(caught.value)
+        assert (workspace.path / "tokenize/v1.partial").is_dir()
+        resize(disk, "64m")
+        assert digests(workspace.run("tokenize", {"workers": 1}, references=INPUTS)) == digests(chain.tokens)
+        assert any("resuming" in note for note in workspace.notes.notes)

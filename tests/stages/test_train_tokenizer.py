@@ -13,9 +13,10 @@ import pytest
 import sentencepiece
 from conftest import Workspace
 
-from mspt.core.errors import CheckFailed, InputError, MsptError
+from mspt.core.errors import CheckFailed, InputError, MachineError, MsptError
 from mspt.core.tokens.split import point
 from mspt.core.tokens.tokenizer import digest, load
+from support.disks import resize, small_disk
 from support.feed import FEED, document, write_lines
 
 
@@ -211,3 +212,28 @@ def test_a_broken_file_is_not_adopted(workspace: Workspace, tmp_path: Path, name
     with pytest.raises(InputError, match=name):
         workspace.run("train-tokenizer", {}, files={"from_": [tmp_path / name]})
     assert not list(workspace.path.glob("train-tokenizer/v*/artifact.json"))
+
+
+def test_a_run_that_ends_is_done_again_with_the_same_bytes(chain: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mspt.core.tokens.huggingface.check_same_ids", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            chain.workspace.run("train-tokenizer", {"vocab_size": 700}, references={"docs": "feed"}, name="ended")
+    again = chain.workspace.run("train-tokenizer", {"vocab_size": 700, "workers": 2}, references={"docs": "feed"}, name="ended")
+    assert {name: record.sha256 for name, record in again.files.items()} == {name: record.sha256 for name, record in chain.tokenizer.files.items()}
+
+
+def test_a_full_disk_is_said(chain: Any, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "16m") as disk:
+        shutil.copytree(chain.workspace.path / "feed", disk / "work/feed", symlinks=True)
+        used = sum(path.stat().st_blocks * 512 for path in disk.rglob("*") if path.is_file())
+        resize(disk, f"{used // 1024 + 40}k")
+        workspace = Workspace(disk / "work")
+        with pytest.raises(MachineError, match=r"is full|No space left"):
+            workspace.run("train-tokenizer", {"vocab_size": 700}, references={"docs": "feed"})
+        resize(disk, "64m")
+        made = workspace.run("train-tokenizer", {"vocab_size": 700}, references={"docs": "feed"})
+        assert made.digests == chain.tokenizer.digests
