@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mspt.core.kernel import kernel
-from mspt.core.text.rules.characters import CHARACTER, CLASS_BITS, CLOSES, DIGIT, DRAWN, ENDS, HAN, LINE_END, LINK, NUM_CLASSES, STOP
+from mspt.core.text.rules.characters import CHARACTER, CLASS_BITS, CLOSES, CODE, DIGIT, DRAWN, ENDS, HAN, LINE_END, LINK, NUM_CLASSES, STOP
 
 PATH_PART = 30  # characters between two slashes of a path; base64 has 64
 FIRST_WIDE = 0x2E80  # CJK radicals: from here on characters stand without blanks, and end a token
+LANES = 4
+TOKEN_ENDS = sum(1 << kind for kind in (*range(LINE_END + 1), CHARACTER, LINK, CODE))  # classes, as bits
 DRAWN_RUN = 4  # as many of one drawing mark are a line, which counts as one mark
 
 # What is counted beside the classes of characters.py, in places behind them.
@@ -23,21 +25,23 @@ NUM_COUNTS = NUM_CLASSES + 16
 @kernel
 def count(codes: NDArray[np.uint32], entries: NDArray[np.uint16], counts: NDArray[np.int64]) -> None:
     """Characters by class, ends of sentences, ellipses, number signs, the longest token."""
-    n, stops, token_start, longest = len(codes), 0, 0, 0
+    n, token_start, longest = len(codes), 0, 0
+    found = np.zeros((LANES, 2 * NUM_CLASSES), np.int64)  # by class and STOP, in lanes, so that no addition waits for the one before
     for i in range(n):  # hardly a branch in it that cannot be foreseen: words end at any place
-        code, entry = codes[i], entries[i]
-        kind = entry & CLASS_BITS
-        counts[kind] += 1
-        stops += (kind == HAN) & (entry & STOP != 0)
-        ends_token = (kind <= LINE_END) | (kind == CHARACTER) | (kind >= LINK) | (code >= FIRST_WIDE)
+        entry = int(np.int64(entries[i]))
+        found[i & (LANES - 1), entry & (CLASS_BITS | STOP)] += 1
+        ends_token = (TOKEN_ENDS >> (entry & CLASS_BITS) & 1) | (codes[i] >= FIRST_WIDE)
         if ends_token & (i - token_start > longest):
             longest = _end_token(codes, entries, counts, token_start, i)
         token_start = i + 1 if ends_token else token_start
-        if (entry & (DRAWN | ENDS) != 0) | (code == 0x23):
+        if entry & (DRAWN | ENDS):
             _count_mark(codes, entries, counts, i)
     if n - token_start > longest:
         _end_token(codes, entries, counts, token_start, n)
-    counts[STOP_CHARACTERS] += stops
+    for lane in range(LANES):
+        for kind in range(NUM_CLASSES):
+            counts[kind] += found[lane, kind] + found[lane, kind | STOP]
+        counts[STOP_CHARACTERS] += found[lane, HAN | STOP]
 
 
 @kernel

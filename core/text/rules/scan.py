@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mspt.core.kernel import fmix64, kernel
-from mspt.core.text.rules.characters import CHARACTER, CLASS_BITS, CODE, DIGIT, HAN, HANGUL, LINE_END, STOP, character_table
+from mspt.core.text.rules.characters import CHARACTER, CLASS_BITS, CODE, DIGIT, HAN, HANGUL, LINE_END, SIGN, STOP, character_table
 from mspt.core.text.rules.counts import ALL_WORDS, NUM_COUNTS, STOP_WORDS, WORD_LETTERS, WORDS, count
 from mspt.core.text.rules.line_scan import find_lines
 from mspt.core.text.rules.links import mark_inline_code, mark_links
@@ -87,7 +87,7 @@ def _scan(
     for i in range(n):
         code = codes[i]
         entries[i] = table[code]
-        if code <= 0x60:
+        if entries[i] & SIGN:
             before = codes[i - 1] if i > 0 else np.uint32(0)
             has_ticks |= code == 0x60
             has_links |= (code == 0x2F and before == 0x2F) or (code == 0x28 and before == 0x5D)

@@ -105,10 +105,9 @@ def _find(codes: NDArray[np.uint32], classes: NDArray[np.uint8], masks: NDArray[
         number = classes[code] if code < len(classes) else np.uint8(0)
         state = ((state << _ONE) | starts) & masks[number]
         reached |= state
-        if code <= 0x20 or (code >= 0x2E80 and _is_wide(code)):
-            start = i + 1
-        elif i + 1 - start > longest:
-            longest = i + 1 - start
+        ends_token = code <= 0x20 or (code >= 0x2E80 and _is_wide(code))
+        start = i + 1 if ends_token else start
+        longest = max(longest, i + 1 - start)
     return reached, longest
 
 
