@@ -39,6 +39,7 @@ FAULTS = tuple(
         "koi8-r": ("utf-8", "cp1251", "cp866", "iso8859-5"),
         "cp866": ("utf-8", "cp1251", "koi8-r"),
         "iso8859-5": ("cp1251", "koi8-r"),
+        **dict.fromkeys(("cp437", "cp850", "cp1250", "mac-roman"), ("utf-8",)),
         "gbk of cp1252": ("utf-8", "gbk", "big5", "shift_jis"),
     }.items()
     for written in many
@@ -47,7 +48,7 @@ CODECS = {
     "gbk": ("gb18030",), "big5": ("cp950", "big5hkscs"), "shift_jis": ("cp932",), "euc-jp": ("euc_jp",), "euc-kr": ("cp949",),
     "koi8-r": ("koi8-r", "koi8-u"),
 }  # fmt: skip
-SINGLE_BYTE = ("cp1252", "cp1251", "koi8-r", "cp866", "iso8859-5")
+SINGLE_BYTE = ("cp1252", "cp1251", "koi8-r", "cp866", "iso8859-5", "cp437", "cp850", "cp1250", "mac-roman")
 
 
 def undone(fault: Fault, line: str, is_cut: bool = False) -> str | None:

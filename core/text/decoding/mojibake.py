@@ -4,6 +4,7 @@
     UTF-8 read as GBK, Big5, Korean     浣犲ソ涓栫晫          lines must be valid UTF-8 once they are GB18030 again
     GBK, Big5, ... read as Latin-1      ÄãºÃÊÀ½ç              lines must be valid, and far more likely as text than they were
     Big5 read as GBK, cp1251 as KOI8    ...                   the same
+    UTF-8 in a console, on a Mac        µ¥ÇΣ║║, ‰Ω†ÂèØ        the same
     ÄãºÃÊÀ½ç saved and read as GBK      脛茫潞脙脢脌陆莽              the same
 
 Lines that look like sound text of any language are not touched: only those whose characters are improbable are tried at all. A fault that one line
