@@ -29,10 +29,19 @@ class Anchors:
 
 def find_anchors(codes: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int64], length: int) -> Anchors:
     """The anchors of documents, for windows of `length` characters; none in documents that are shorter."""
-    hashes, places = np.empty(len(codes), np.uint64), np.empty(len(codes), np.int64)
+    _, hashes, places, out_offsets = _all_anchors(codes, offsets, length)
+    return Anchors(hashes.copy(), places.copy(), out_offsets)
+
+
+def _all_anchors(
+    codes: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int64], length: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """(first window, hash, place) of each anchor, and the offsets of documents in them. Arrays have room for one a character; only what is used is held."""
+    windows, places, hashes = np.empty(len(codes), np.int64), np.empty(len(codes), np.int64), np.empty(len(codes), np.uint64)
     out_offsets = np.zeros(len(offsets), np.int64)
-    size = _find_anchors(codes, offsets, length, length // 2, hashes, places, out_offsets)
-    return Anchors(hashes[:size].copy(), places[:size].copy(), out_offsets)
+    _winnow(codes, offsets, length, length // 2, windows, hashes, places, out_offsets)
+    size = out_offsets[-1]
+    return windows[:size], hashes[:size], places[:size], out_offsets
 
 
 def reach(places: npt.NDArray[np.int64], size: int, length: int) -> npt.NDArray[np.int64]:
@@ -48,88 +57,76 @@ def reach(places: npt.NDArray[np.int64], size: int, length: int) -> npt.NDArray[
 def mark_own(codes: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int64], length: int, low: int, high: int) -> npt.NDArray[np.bool_]:
     """Of each position: whether a window begins there whose anchor has a hash of [low, high)."""
     marks = np.zeros(len(codes), np.bool_)
-    _mark_own(codes, offsets, length, length // 2, np.uint64(low), np.uint64(high - 1), marks)
+    windows, hashes, _, own_offsets = _all_anchors(codes, offsets, length)
+    _mark(windows, hashes, own_offsets, offsets, length, np.uint64(low), np.uint64(high - 1), marks)
     return marks
 
 
 @kernel
-def _anchors(
-    codes: npt.NDArray[np.uint32],
-    start: int,
-    end: int,
-    length: int,
-    k: int,
-    rolled: npt.NDArray[np.uint64],
-    queue: npt.NDArray[np.int64],
-    own: npt.NDArray[np.int64],
-) -> int:
-    """own[i]: the anchor of window i of codes[start:end], as a place in it. Returns the number of windows. `rolled`, `queue`: scratch space."""
-    size = end - start
-    if size < length:
-        return 0
-    power = np.uint64(1)
-    for _ in range(k):
-        power = power * _BASE
-    value = np.uint64(0)
-    last = -1  # anchor of the window before
-    head = tail = 0  # of the queue: places of k-grams with ascending hashes, the smallest of the window at its head
-    width = length - k  # a window holds the k-grams i to i + width
-    for i in range(size):
-        value = value * _BASE + np.uint64(codes[start + i] + np.uint32(1))
-        if i >= k:
-            value -= np.uint64(codes[start + i - k] + np.uint32(1)) * power
-        if i < k - 1:
-            continue
-        place = i - k + 1
-        rolled[place] = fmix64(value)
-        while tail > head and rolled[queue[tail - 1]] >= rolled[place]:
-            tail -= 1
-        queue[tail] = place
-        tail += 1
-        if place >= width:
-            while queue[head] < place - width:
-                head += 1
-            if last < place - width or rolled[last] != rolled[queue[head]]:
-                last = queue[head]
-            own[place - width] = last
-    return size - length + 1
-
-
-@kernel
-def _find_anchors(
+def _winnow(
     codes: npt.NDArray[np.uint32],
     offsets: npt.NDArray[np.int64],
     length: int,
     k: int,
+    windows: npt.NDArray[np.int64],
     hashes: npt.NDArray[np.uint64],
     places: npt.NDArray[np.int64],
     out_offsets: npt.NDArray[np.int64],
-) -> int:
-    longest = 0
-    for document in range(len(offsets) - 1):
-        longest = max(longest, offsets[document + 1] - offsets[document])
-    rolled, queue, own = np.empty(longest, np.uint64), np.empty(longest + 1, np.int64), np.empty(longest, np.int64)
+) -> None:
+    """Of each document: `windows` from which on another anchor than before holds, its hash and place. Memory does not grow with documents."""
+    power = np.uint64(1)
+    for _ in range(k):
+        power = power * _BASE
+    width = length - k  # a window holds the k-grams i to i + width
+    ring = 1
+    while ring < width + 2:  # k-grams of a window and the one that is added
+        ring *= 2
+    mask = ring - 1
+    queue_places, queue_hashes = np.empty(ring, np.int64), np.empty(ring, np.uint64)  # k-grams with ascending hashes, the smallest of the window at the head
     size = 0
     for document in range(len(offsets) - 1):
-        number = _anchors(codes, offsets[document], offsets[document + 1], length, k, rolled, queue, own)
-        for i in range(number):
-            if i == 0 or own[i] != own[i - 1]:
-                hashes[size], places[size] = rolled[own[i]], own[i]
+        start, end = offsets[document], offsets[document + 1]
+        value = last_hash = np.uint64(0)
+        last = -1  # anchor of the window before
+        head = tail = 0  # of the queue: they only grow, and mean places in a ring
+        for i in range(end - start if end - start >= length else 0):
+            value = value * _BASE + np.uint64(codes[start + i] + np.uint32(1))
+            if i >= k:
+                value -= np.uint64(codes[start + i - k] + np.uint32(1)) * power
+            if i < k - 1:
+                continue
+            place = i - k + 1
+            hash_ = fmix64(value)
+            while tail > head and queue_hashes[(tail - 1) & mask] >= hash_:
+                tail -= 1
+            queue_places[tail & mask], queue_hashes[tail & mask] = place, hash_
+            tail += 1
+            if place < width:
+                continue
+            while queue_places[head & mask] < place - width:
+                head += 1
+            if last < place - width or last_hash != queue_hashes[head & mask]:
+                last, last_hash = queue_places[head & mask], queue_hashes[head & mask]
+                windows[size], hashes[size], places[size] = place - width, last_hash, last
                 size += 1
         out_offsets[document + 1] = size
-    return size
 
 
 @kernel
-def _mark_own(
-    codes: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int64], length: int, k: int, low: np.uint64, highest: np.uint64, marks: npt.NDArray[np.bool_]
+def _mark(
+    windows: npt.NDArray[np.int64],
+    hashes: npt.NDArray[np.uint64],
+    own_offsets: npt.NDArray[np.int64],
+    offsets: npt.NDArray[np.int64],
+    length: int,
+    low: np.uint64,
+    highest: np.uint64,
+    marks: npt.NDArray[np.bool_],
 ) -> None:
     """Marks the windows whose anchor has a hash of [low, highest]."""
-    longest = 0
-    for stretch in range(len(offsets) - 1):
-        longest = max(longest, offsets[stretch + 1] - offsets[stretch])
-    rolled, queue, own = np.empty(longest, np.uint64), np.empty(longest + 1, np.int64), np.empty(longest, np.int64)
-    for stretch in range(len(offsets) - 1):
-        number = _anchors(codes, offsets[stretch], offsets[stretch + 1], length, k, rolled, queue, own)
-        for i in range(number):
-            marks[offsets[stretch] + i] = low <= rolled[own[i]] <= highest
+    for document in range(len(offsets) - 1):
+        last = offsets[document + 1] - length + 1
+        for i in range(own_offsets[document], own_offsets[document + 1]):
+            if low <= hashes[i] <= highest:
+                start = offsets[document] + windows[i]
+                marks[start : offsets[document] + windows[i + 1] if i + 1 < own_offsets[document + 1] else last] = True

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from mspt.core.dedup import substrings as core
 from mspt.core.dedup.anchors import find_anchors, reach
 from mspt.core.dedup.paragraphs import LEFT_ALONE
+from mspt.core.dedup.repetitions import cut_repetitions
 from mspt.core.dedup.runs import find_repeated, num_ranges
 from mspt.core.dedup.spill import Buckets, even_borders
 from mspt.core.dedup.suffixes import BYTES_PER_CODE
@@ -60,13 +61,14 @@ def list_anchors(payload: tuple[Texts, int], out: UnitOutput) -> dict[str, Any]:
 
 
 def cut_stretches(payload: tuple[Texts, int, I64, Path, tuple[int, ...]], out: UnitOutput) -> dict[str, Any]:
-    """The text around anchors that occur elsewhere too (their file: document, place, hash): `codes`, and of each stretch (block, rank, start, characters)."""
+    """The text around anchors that occur elsewhere too (their file: document, place, hash): `codes`, and of each stretch (block, rank, start, characters,
+    period, repeats), the last two for what is left out behind it (repetitions.py)."""
     texts, length, ranks, path, edges = payload
     chosen = np.fromfile(path, np.int64).reshape(-1, 3) if path.exists() else np.zeros((0, 3), np.int64)
     block = np.searchsorted(np.array(edges[1:-1], np.uint64), chosen[:, 2].view(np.uint64), side="right")
     order = np.lexsort((chosen[:, 1], block, chosen[:, 0]))
     document, place, block = chosen[order, 0], chosen[order, 1], block[order]
-    stretches = [np.zeros((0, 4), np.int64)]
+    stretches = [np.zeros((0, 6), np.int64)]
     with out.path(CODES).open("wb") as file:
         for part in texts.read(BATCH_BYTES) if len(order) else ():
             low, high = np.searchsorted(document, [part.first, part.first + len(part.texts)]).tolist()
@@ -74,22 +76,23 @@ def cut_stretches(payload: tuple[Texts, int, I64, Path, tuple[int, ...]], out: U
             for head, tail in itertools.pairwise([*borders.tolist(), high]):
                 if head == low or document[head] != document[head - 1]:
                     codes = _codes(part.texts[int(document[head]) - part.first].as_py())
-                found = reach(place[head:tail], len(codes), length)
-                for start, end in found.tolist():
-                    codes[start:end].tofile(file)
-                said = (np.full(len(found), block[head]), np.full(len(found), ranks[document[head]]), found[:, 0], found[:, 1] - found[:, 0])
-                stretches.append(np.stack(said, axis=1))
+                for start, end in reach(place[head:tail], len(codes), length).tolist():
+                    pieces = cut_repetitions(codes[start:end], length) + np.array([start, start, 0, 0])
+                    for first, last in pieces[:, :2].tolist():
+                        codes[first:last].tofile(file)
+                    said = (np.full(len(pieces), block[head]), np.full(len(pieces), ranks[document[head]]), pieces[:, 0], pieces[:, 1] - pieces[:, 0])
+                    stretches.append(np.stack((*said, pieces[:, 2], pieces[:, 3]), axis=1))
     joined = np.concatenate(stretches)
     _save(out.path(STRETCHES), joined)
     return {"characters": int(joined[:, 3].sum())}
 
 
 def find_windows(payload: tuple[tuple[Path, ...], int, int, int, int], out: UnitOutput) -> dict[str, Any]:
-    """The repeated windows of one block: [5, runs]."""
+    """The repeated windows of one block: [7, runs], as core.Windows has them."""
     folders, length, block, low, high = payload
     stretches = Stretches.of_block(folders, block)
-    found = core.find_windows(core.gather(stretches.ranks, stretches.starts, stretches), length, low, high)
-    _save(out.path(WINDOWS), np.stack([found.ranks, found.starts, found.lengths, found.first_ranks, found.first_starts]))
+    found = core.find_windows(core.gather(stretches.ranks, stretches.starts, stretches.periods, stretches.repeats, stretches, length), length, low, high)
+    _save(out.path(WINDOWS), np.stack([getattr(found, name) for name in core.Windows.__dataclass_fields__]))
     return {"runs": len(found.ranks)}
 
 
@@ -103,11 +106,13 @@ class Stretches(Sequence[npt.NDArray[np.uint32]]):
     ranks: I64
     starts: I64
     sizes: I64
+    periods: I64
+    repeats: I64
 
     @classmethod
     def of_block(cls, folders: Sequence[Path], block: int) -> Stretches:
         files: list[npt.NDArray[np.uint32]] = []
-        rows = [np.zeros((0, 5), np.int64)]
+        rows = [np.zeros((0, 7), np.int64)]
         for folder in folders:
             stretches = np.load(folder / STRETCHES, allow_pickle=False)
             own = np.flatnonzero(stretches[:, 0] == block)
@@ -141,7 +146,7 @@ def remove_substrings(job: Job[DedupConfig], kept: Kept, levels: Sequence[Level]
     units = [Unit(f"{i:05d}", (one, length), one.place.bytes) for i, one in enumerate(texts)]
     anchors = map_units(job, list_anchors, units, what="anchors", group="anchors")
     edges = _repeated_anchors(anchors, length, max_bytes, chosen := Buckets(folder / "chosen", np.arange(len(texts) + 1), 3))
-    name = f"by-{max_bytes}"  # another --memory gives other blocks
+    name = f"within-{max_bytes}"  # another --memory gives other blocks
     units = [Unit(f"{i:05d}-{name}", (one, length, kept.ranks[i], chosen.path(i), edges), one.place.bytes) for i, one in enumerate(texts)]
     stretches = map_units(job, cut_stretches, units, what="repeated text", group="stretches")
     folders = tuple(result.directory for result in stretches)
@@ -186,7 +191,7 @@ def _repeated_anchors(results: Sequence[UnitResult], length: int, max_bytes: int
 def _by_rank(blocks: Sequence[UnitResult], sizes: I64, folder: Path, max_bytes: int) -> Iterator[core.Windows]:
     """The windows of all blocks in policy order, some documents at a time."""
     num_runs = sum(result.stats["runs"] for result in blocks)
-    spilled = Buckets(folder, even_borders(sizes, 1 + num_runs * BYTES_PER_RUN // max_bytes), 5)
+    spilled = Buckets(folder, even_borders(sizes, 1 + num_runs * BYTES_PER_RUN // max_bytes), len(core.Windows.__dataclass_fields__))
     for result in blocks:
         runs = np.load(result.path(WINDOWS), allow_pickle=False)
         spilled.add(runs[0], runs.T)

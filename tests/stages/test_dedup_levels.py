@@ -168,6 +168,15 @@ def test_substrings(workspace):
         dedup(workspace, {"substrings": 5})
 
 
+def test_a_repetition_without_end(workspace):
+    """Of "-=" 200,000 times the first 50 characters stay, and none where it stands in another text."""
+    texts = {"a": "甲" + "-=" * 200_000 + "乙", "b": "丙丁戊己庚辛壬癸" * 3 + "-=" * 40 + "子丑寅卯" * 5}
+    given(workspace, texts)
+    made = dedup(workspace, {"substrings": 50, "near": False})
+    assert {row["ref"]: row["text"] for row in read_all(made)} == {"a": "甲" + "-=" * 25 + "乙", "b": "丙丁戊己庚辛壬癸" * 3 + "子丑寅卯" * 5}
+    assert made.stats["levels"]["repeated-substrings"]["characters"] == 399_950 + 80
+
+
 def test_substrings_see_what_paragraphs_left(workspace):
     """The line is cut first; what stood around it is one stretch then, and its copy is found."""
     left, right = prose(41, 30), prose(42, 30)

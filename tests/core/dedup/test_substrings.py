@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mspt.core.dedup.anchors import Anchors, find_anchors, reach
+from mspt.core.dedup.repetitions import cut_repetitions
 from mspt.core.dedup.runs import find_repeated
 from mspt.core.dedup.substrings import Candidates, Walk, Windows, find_windows, gather
 from mspt.core.dedup.suffixes import NONE, first_copies
@@ -24,16 +25,16 @@ def codes_of(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
 
 def candidates(texts: list[str], anchors: Anchors, chosen: np.ndarray, length: int) -> Candidates:
     """The text around the chosen anchors."""
-    parts, ranks, starts = [], [], []
+    parts, said = [], []
     for rank, text in enumerate(texts):
         own = chosen[(chosen >= anchors.offsets[rank]) & (chosen < anchors.offsets[rank + 1])]
         if not len(own):
             continue
         for start, end in reach(anchors.places[np.sort(own)], len(text), length).tolist():
-            parts.append(codes_of([text[start:end]])[0])
-            ranks.append(rank)
-            starts.append(start)
-    return gather(np.array(ranks, np.int64), np.array(starts, np.int64), parts)
+            for first, last, period, repeats in cut_repetitions(codes_of([text[start:end]])[0], length).tolist():
+                parts.append(codes_of([text[start + first : start + last]])[0])
+                said.append((rank, start + first, period, repeats))
+    return gather(*np.array(said, np.int64).reshape(-1, 4).T, parts, length)
 
 
 def remove(texts: list[str], length: int, blocks: int = 1) -> tuple[list[str], set[int]]:
@@ -93,6 +94,56 @@ def test_equals_brute_force_in_any_number_of_blocks(drawn, copied, length, block
         if source < len(made) and target < len(made):
             made[target] += made[source][start : start + size]
     assert remove(made, length, blocks) == remove_by_hand(made, length)
+
+
+repetitions = st.tuples(st.integers(0, 7), st.text(alphabet="ab文", min_size=1, max_size=14), st.integers(1, 60))
+
+
+@settings(deadline=None, max_examples=200)
+@given(texts, st.lists(repetitions, min_size=1, max_size=8), copies, st.integers(4, 9), st.integers(1, 5))
+def test_long_repetitions_equal_brute_force(drawn, repeated, copied, length, blocks):
+    """Of all periods below and above the length, beside each other, in several texts, cut off anywhere."""
+    made = [*drawn, "", ""]
+    for target, period, times in repeated:
+        made[target % len(made)] += (period * times)[: 20 * length + times]
+    for source, target, start, size in copied:
+        made[target % len(made)] += made[source % len(made)][start : start + 5 * size]
+    assert remove(made, length, blocks) == remove_by_hand(made, length)
+
+
+@pytest.mark.parametrize("blocks", [1, 9])
+def test_repetitions_whose_first_copies_stand_in_a_rejected_text(blocks):
+    """Periods of one letter up to more than the length; the second text goes whole, and what the third has of it is an original."""
+    for period in ("a", "ab", "abcdefg", "abcdefghijklm", "abcdefghijklmno"):
+        first = "".join(map(chr, range(0x4E00, 0x4E00 + 900)))
+        made = [first, first + period * (60 // len(period)), "x" + period * (400 // len(period)) + "y", "z" + period[::-1] * 20 + period * 30]
+        assert remove(made, 10, blocks) == remove_by_hand(made, 10)
+        assert 1 in remove(made, 10, blocks)[1]
+
+
+def test_pieces_by_hand():
+    """Windows of 4 in "xy" + "abc" * 20 + "z": of the repetition, from 2 to 62, the first 3 + 3 characters stay; windows from 59 on reach over its end."""
+    codes = codes_of(["xy" + "abc" * 20 + "z"])[0]
+    assert cut_repetitions(codes, 4).tolist() == [[0, 8, 3, 18], [59, 63, 0, 0]]
+    assert cut_repetitions(codes[:12], 4).tolist() == [[0, 12, 0, 0]]
+    assert cut_repetitions(np.arange(1000, dtype=np.uint32), 4).tolist() == [[0, 1000, 0, 0]]
+
+
+@pytest.mark.parametrize("period", [1, 2, 50, 99, 100, 101, 150])
+def test_a_long_repetition_is_held_and_said_in_few(period):
+    """Ten million characters: some thousand are looked at, and a few runs say what was found."""
+    chooser = random.Random(period)
+    unit = np.array([chooser.randrange(97, 123) for _ in range(period)], np.uint32)
+    codes = np.resize(unit, 10_000_000)
+    pieces = cut_repetitions(codes, 100)
+    assert (pieces[:, 1] - pieces[:, 0]).sum() < 2_000
+    held = [codes[start:end] for start, end in pieces[:, :2].tolist()]
+    found = find_windows(gather(np.zeros(len(pieces), np.int64), pieces[:, 0], pieces[:, 2], pieces[:, 3], held, 100), 100, 0, FULL)
+    assert len(found.ranks) < 10
+    cuts = Walk(100, np.array([10_000_000])).decide(found)
+    (cut,) = cuts[0]
+    assert (cut.end, cut.survivor) == (10_000_000, 0)
+    assert cut.start == -(-100 // period) * period  # the first 100 stay, and what only overlaps with them
 
 
 @pytest.mark.parametrize("blocks", [1, 7])
