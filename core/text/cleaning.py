@@ -42,6 +42,7 @@ STEPS: tuple[Step, ...] = ("decode", "extract", "normalize", "language", "rules"
 MAX_CONTROL_RATIO = 0.02  # compressed data read as a single-byte encoding has .10; text has none
 MIN_VERBATIM_SHARE = 0.5  # of a page that is code
 UNKNOWN = Language("und", 0.0)
+MAX_CUTS = 5  # rounds: what is still to be cut then is hostile, and stays
 REMOVED = "removed-"  # names of marks where parts were left out
 READ_ON_PAGES = frozenset({"prose", "verse"})  # forms of which it is asked whether they came from a PDF file or OCR
 
@@ -176,11 +177,17 @@ def _verbatim_share(draft: Draft) -> float:
 def _normalize(draft: Draft, recipe: Recipe) -> None:
     if not recipe.pages and draft.page is None and draft.form.form in READ_ON_PAGES:
         draft.seems = detect_profile(draft.text)
+    _write(draft, recipe)
+
+
+def _write(draft: Draft, recipe: Recipe) -> None:
+    """The text in the one way of writing."""
     written = normalize(draft.text, draft.spans, form=draft.form.form, switches=recipe.switches)
     draft.text, draft.spans = written.text, written.spans
     draft.leave_out(written.removed)
-    draft.changed |= written.counts
-    draft.private_use = written.counts.get("private_use", 0)
+    for name, number in written.counts.items():
+        draft.changed[name] = draft.changed.get(name, 0) + number
+    draft.private_use += written.counts.get("private_use", 0)
 
 
 def _identify(draft: Draft, recipe: Recipe) -> Rejection | None:
@@ -205,9 +212,13 @@ def _convert(draft: Draft, recipe: Recipe) -> None:
         draft.changed["script"] = converted.changed
 
 
-def _judge(draft: Draft, recipe: Recipe) -> Rejection | None:
-    cuts = cut_lines(draft.text, form=draft.form.form)
-    if cuts:
+def _cut(draft: Draft, recipe: Recipe) -> None:
+    """Parts that are no text are cut out. What they leave behind is written as everything else is (a blank line where the text begins now), and read again:
+    cleaning a document once more changes nothing."""
+    for _ in range(MAX_CUTS):
+        cuts = cut_lines(draft.text, form=draft.form.form)
+        if not cuts:
+            return
         before = draft.text
         draft.text, draft.spans = edit(before, draft.spans, [Edit(cut.start, cut.end, "") for cut in cuts])
         gone, parts = 0, []
@@ -215,6 +226,12 @@ def _judge(draft: Draft, recipe: Recipe) -> Rejection | None:
             parts.append((cut.rule, before[cut.start : cut.end], cut.start - gone))
             gone += cut.end - cut.start
         draft.leave_out(parts)
+        if "normalize" in recipe.steps:
+            _write(draft, recipe)
+
+
+def _judge(draft: Draft, recipe: Recipe) -> Rejection | None:
+    _cut(draft, recipe)
     tag = "" if draft.language == UNKNOWN else draft.language.tag
     name = draft.record.ref.rsplit("#", 1)[0]
     found = rules.judge(draft.text, form=draft.form.form, language=tag, private_use=draft.private_use, name=name, profile=recipe.profile)

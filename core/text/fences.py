@@ -10,7 +10,7 @@ from mspt.core.text.script import Codes
 
 MAX_INDENT = 12  # blanks before a fence: in items of lists
 NUM_MARKS = 3
-LINE_END, TAB, BLANK, BACKTICK, TILDE = (np.uint32(ord(character)) for character in "\n\t `~")
+LINE_END, RETURN, TAB, BLANK, BACKTICK, TILDE = (np.uint32(ord(character)) for character in "\n\r\t `~")
 
 
 def find_fences(codes: Codes) -> NDArray[np.int64]:
@@ -31,7 +31,7 @@ def _find(codes: Codes, blocks: NDArray[np.int64]) -> int:
         mark, i = _fence_mark(codes, line)
         has_words = False  # behind the marks
         while i < n and codes[i] != LINE_END:
-            has_words |= codes[i] != BLANK and codes[i] != TAB
+            has_words |= codes[i] != BLANK and codes[i] != TAB and codes[i] != RETURN
             i += 1
         if mark != BLANK and opened < 0:
             opened, opening = line, mark

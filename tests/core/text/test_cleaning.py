@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import gzip
 import json
 import pickle
+from pathlib import Path
 
 import pytest
 
 from mspt.core.text.cleaning import Recipe, clean
 from mspt.core.text.decoding.decode import decode
+from mspt.core.text.form import detect_form
 from mspt.core.text.outcomes import Document, Rejection
 from mspt.core.text.readers.record import Record
 from mspt.core.text.rules.document_rules import DEFAULT
@@ -117,3 +120,46 @@ def test_a_page_that_could_not_be_read_to_its_end_says_so():
 def test_records_and_recipes_cross_process_borders():
     for value in (record(POEM.encode()), Recipe(), clean(record(POEM.encode()))):
         assert pickle.loads(pickle.dumps(value)) == value
+
+
+HEAD = POEM + "船夫把绳子系在木桩上，抬头看了看天色，说今晚恐怕要下雨了。\n渡口对面的小店已经点起了灯，老板娘正在门口收衣服，远远地向我们招手。\n"
+TAIL = "第二天早晨雨停了，河水涨了许多，桥被冲走了一半，村里的人都出来帮忙修桥。\n到了中午，木匠带着两个徒弟也赶来了，大家一边干活一边唱歌，太阳落山才回家。\n"
+BADGE = "[![build](https://a.example/b.svg)](https://a.example/build)"
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (f"{BADGE}\n\n# The garden\n\n{HEAD}", f"# The garden\n\n{HEAD}"),  # no blank line where the text begins now
+        (f"{HEAD}key: {'aB3x' * 300}\n{TAIL}", f"{HEAD}key:\n{TAIL}"),  # no blank at the line's end
+        (f"{HEAD}\n\n{BADGE}\n\n\n{TAIL}", f"{HEAD}\n\n{TAIL}"),
+    ],
+)
+def test_what_a_cut_leaves_behind_is_tidied_and_cleaning_again_changes_nothing(written: str, expected: str) -> None:
+    found = clean(record(written.encode()))
+    assert isinstance(found, Document)
+    assert found.text == expected.rstrip("\n")
+    assert [written[written.index(part.text) :][: len(part.text)] for part in found.left_out] == [part.text for part in found.left_out] != []
+    again = clean(record(found.text.encode()))
+    assert (again.text, again.left_out, dict(again.changed)) == (found.text, (), {})
+    untidied = clean(record(written.encode()), Recipe(steps=("decode", "language", "rules")))
+    assert len(untidied.text) > len(found.text)
+
+
+def test_fences_of_windows_are_fences() -> None:
+    """Their lines end with CR LF, and the form is told before those are written as others are."""
+    prose = "# Training\n\nThe network is trained on one card, and the loss is printed after each step.\n\n"
+    program = "```python\nimport os\n\ndef main(size):\n    count = size * 2\n    return count\n\nif __name__ == '__main__':\n    main(3)\n```\n\n"
+    written = (prose + program) * 3
+    assert detect_form(written.replace("```", "")).form == "code"
+    for text in (written, written.replace("\n", "\r\n")):
+        assert detect_form(text).form == "prose"
+
+
+@pytest.mark.parametrize("name", ["zh_techdocs", "en_techdocs", "zh_manpages_hans"])
+def test_cleaning_real_documents_again_changes_nothing(shared: Path, name: str) -> None:
+    with gzip.open(shared / "data" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        once = [clean(record(json.loads(line)["text"].encode())) for line in lines]
+    kept = [one for one in once if isinstance(one, Document)]
+    assert len(kept) > 300
+    assert not [one.text[:80] for one in kept if clean(record(one.text.encode()), spans=one.spans).text != one.text]

@@ -9,9 +9,28 @@ from hypothesis import strategies as st
 
 from mspt.core.text.form import fenced_blocks
 
-FENCE = re.compile(r"^ {0,12}(`{3}|~{3})[`~]*([^\n]*?)[ \t]*$", re.MULTILINE)
+FENCE = re.compile(r"^ {0,12}(`{3}|~{3})[`~]*([^\n]*?)[ \t\r]*$", re.MULTILINE)
 lines = st.sampled_from(
-    ["```", "~~~", "````", "```python", "~~~ \t", "   ```  ", f"{' ' * 12}```", f"{' ' * 13}```", "``", "`~`", "~~", "\t```", "x ```", "x", "", "中文"]
+    [
+        "```",
+        "~~~",
+        "````",
+        "```python",
+        "~~~ \t",
+        "```\r",
+        "~~~\r",
+        "   ```  ",
+        f"{' ' * 12}```",
+        f"{' ' * 13}```",
+        "``",
+        "`~`",
+        "~~",
+        "\t```",
+        "x ```",
+        "x",
+        "",
+        "中文",
+    ]
 )
 
 
