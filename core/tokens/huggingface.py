@@ -215,7 +215,12 @@ def _adopt_huggingface(source: Path, directory: Path, config: dict[str, Any], eo
     config = config or {"split_special_tokens": True}
     config = config | {"tokenizer_class": FAST_CLASS} | ({"eos_token": eos_token} if eos_token is not None else {})
     write_config(directory, config)
-    write_vocab(directory, load(directory).pieces)
+    try:
+        pieces = load(directory).pieces
+    except MsptError as error:  # about the copy: the person knows the original
+        hint = "--eos-token TEXT names a token of it that ends a document" if eos_token is not None else error.hint
+        raise type(error)(error.message.replace(str(directory / "tokenizer.json"), str(source)), hint) from error
+    write_vocab(directory, pieces)
 
 
 def _first_piece(source: Path, config: dict[str, Any]) -> str | None:

@@ -101,12 +101,12 @@ def divide(available: Mapping[Stratum, int], budget: int, shares: Sequence[tuple
     `shares` are shares of the budget for sources or languages ("zh" is zh-Hans and zh-Hant too): a stratum belongs to the first that names it, the strata
     that none names divide the rest. Inside each such group bytes go by size. What a group cannot fill goes to the others, by size of what they have left.
     """
+    check_shares(available, shares)
     if sum(available.values()) <= budget:
         return dict(available)
     groups: dict[int, list[Stratum]] = {}
     for stratum in available:
         groups.setdefault(next((i for i, (name, _) in enumerate(shares) if belongs(stratum, name)), len(shares)), []).append(stratum)
-    check_shares(available, shares)
     rest = 1 - sum((share for _, share in shares), Fraction(0))
     weights = {i: shares[i][1] if i < len(shares) else rest for i in groups}
     if not shares:

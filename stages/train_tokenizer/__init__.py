@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mspt.core.config import SampleSettings, parse_bytes, setting
-from mspt.core.errors import MsptError
+from mspt.core.errors import InputError, MsptError
 from mspt.core.stage import Files, Job, Read, Stage
 
 if TYPE_CHECKING:
@@ -128,12 +128,19 @@ def training_settings(job: Job[TrainTokenizerConfig]) -> TrainingSettings:
         model=config.model,
         character_coverage=config.character_coverage,
         min_character_count=config.min_character_count,
-        required_characters="".join(Path(file.location).read_text(encoding="utf-8") for file in job.files.get("required_characters", [])),
+        required_characters="".join(read_characters(Path(file.location)) for file in job.files.get("required_characters", [])),
         user_defined=config.user_defined,
         special_tokens=config.special_tokens,
         reserved=config.reserved,
         multiple=config.multiple,
     )
+
+
+def read_characters(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}", "--required-characters wants a text file") from error
 
 
 def train(job: Job[TrainTokenizerConfig], corpus: Corpus, directory: Path) -> Sequence[str]:

@@ -118,7 +118,11 @@ def sweep(job: Job[Any], corpus: Corpus, ours: GateReport, texts: Sequence[str],
     sizes = [comparison.Size(job.stats["tokenizer"]["vocab_size"], ours)]
     for vocab_size in sorted({size for size in job.config.sweep if size != job.config.vocab_size}):
         job.note(f"sweep: training {vocab_size:,} pieces")
-        model = training.train(texts, replace(settings, vocab_size=vocab_size))
+        try:
+            model = training.train(texts, replace(settings, vocab_size=vocab_size))
+        except MsptError as error:  # the size asked for is there: a size that does not fit costs no more than its column
+            job.warn(f"sweep: {error.message}")
+            continue
         gauge = gate.Gauge(SentencePieceTokenizer(model.proto, add_bos=False))
         sizes.append(comparison.Size(gauge.tokenizer.vocab_size, gate.measure(gauge, corpus.held_out_texts(), ())))
     job.stats["sweep"] = comparison.sweep_table(sizes)

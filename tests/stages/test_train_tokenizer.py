@@ -237,3 +237,24 @@ def test_a_full_disk_is_said(chain: Any, tmp_path: Path) -> None:
         resize(disk, "64m")
         made = workspace.run("train-tokenizer", {"vocab_size": 700}, references={"docs": "feed"})
         assert made.digests == chain.tokenizer.digests
+
+
+def test_mistakes_name_what_the_person_gave(chain: Any, shared: Path, tmp_path: Path) -> None:
+    (tmp_path / "characters.txt").write_bytes(b"\xff\xfe\x00")
+    theirs = shared / "data/tokenizers/huggingface/gpt-neo-test-tokenizer.json"
+    run = functools.partial(chain.workspace.run, "train-tokenizer", references={"docs": "feed"}, name="mistaken")
+    with pytest.raises(InputError, match=r"characters\.txt is not UTF-8 text"):
+        run({}, files={"required_characters": [tmp_path / "characters.txt"]})
+    with pytest.raises(MsptError, match=r"gpt-neo-test-tokenizer\.json: no eos_token is known"):
+        run({}, files={"from_": [theirs]})
+    with pytest.raises(MsptError, match=r"gpt-neo-test-tokenizer\.json: no token '<nope>'") as caught:
+        run({"eos_token": "<nope>"}, files={"from_": [theirs]})
+    assert "--eos-token TEXT names a token of it" in caught.value.hint
+    with pytest.raises(MsptError, match="en=2 come to more than 1"):
+        run({"vocab_size": 600, "shares": ["en=2"]})
+
+
+def test_a_size_of_the_sweep_that_does_not_fit_is_a_warning(chain: Any) -> None:
+    made = chain.workspace.run("train-tokenizer", {"vocab_size": 600, "sweep": [650, 500_000]}, references={"docs": "feed"}, name="swept")
+    assert [row["vocab_size"] for row in made.stats["sweep"]] == [600, 650]
+    assert any("sweep: the text is too small for a vocabulary of 500000" in warning for warning in chain.workspace.notes.warnings)
