@@ -16,7 +16,7 @@ import typer
 from mspt.cli.console import Console, duration, help_text, quantity
 from mspt.core.config import FieldSpec, Settings, build_config, field_specs, load_settings, unknown_name
 from mspt.core.errors import MsptError
-from mspt.core.raw import RawPath
+from mspt.core.raw import RawPath, locate
 from mspt.core.stage import Files, Paths, Read, Stage, discover, find
 from mspt.core.store import Store
 
@@ -82,7 +82,7 @@ def _input_parameters(name: str, read: Read | Paths | Files) -> list[inspect.Par
             ),
         ]
     if isinstance(read, Files):
-        kind: Any = list[Path] | None if read.many else Path | None
+        kind: Any = list[str] | None if read.many else str | None  # as text: an empty one must not become the folder `.`
         if read.positional:
             return [_argument(name, kind, read.help, "PATH")]
         return [_option(name, kind, flag, metavar="PATH", help=read.help, rich_help_panel="Inputs")]
@@ -226,11 +226,11 @@ def _user_files(settings: Settings, stage: Stage, table: Mapping[str, Any], flag
     found: dict[str, list[Path]] = {}
     for name in stage.files:
         value, base = (flags[name], Path.cwd()) if name in flags else (table.get(name), settings.base)
-        paths = value if isinstance(value, list | tuple) else [value] if value else []
+        paths = value if isinstance(value, list | tuple) else [] if value is None else [value]
         if not all(isinstance(path, str | Path) for path in paths):
             raise MsptError(f"[{stage.name}] of {settings.where}: {name.rstrip('_')} = {value!r} is no path", f'{name.rstrip("_")} = "folder/file"')
         if paths:
-            found[name] = [base / Path(path).expanduser() for path in paths]
+            found[name] = [locate(path, base) for path in paths]
     return found
 
 

@@ -97,8 +97,20 @@ def name_sources(paths: Sequence[RawPath], base: Path) -> list[tuple[str, list[P
     return [(raw.name or next(names), found) for raw, found in expanded]
 
 
+def locate(path: str | Path, base: Path) -> Path:
+    """Where a path that a person gave lies. MsptError where none can: an empty one would be the whole folder `base`, "~nobody" is nobody's home."""
+    if not str(path):
+        raise MsptError("an empty path: nothing to read", "the current folder is `.`; a variable of the shell may be unset")
+    try:
+        full = base / Path(path).expanduser()
+        full.exists()
+    except (OSError, RuntimeError) as error:
+        raise MsptError(f"{str(path)[:200]}: {getattr(error, 'strerror', None) or error}", f"paths are relative to {base}") from None
+    return full
+
+
 def _expand(path: str, base: Path) -> list[Path]:
-    full = base / Path(path).expanduser()
+    full = locate(path, base)
     if full.exists():
         return [full]
     found = sorted(Path(p) for p in glob.glob(str(full), recursive=True))

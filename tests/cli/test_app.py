@@ -115,6 +115,7 @@ def test_how_a_command_ended_is_said_and_in_the_exit_code(capsys, monkeypatch, e
         ("dedup", "docs = ['a']", "docs = ['a'] is no reference"),
         ("train-tokenizer", "from = 3", "from = 3 is no path"),
         ("eval", "tasks = [1]", "tasks = [1] is no path"),
+        ("dedup", "decontaminate = ['']", "an empty path"),
     ],
 )
 def test_inputs_of_a_wrong_type_in_toml_are_named(capsys, tmp_path, command, table, words):
@@ -122,6 +123,14 @@ def test_inputs_of_a_wrong_type_in_toml_are_named(capsys, tmp_path, command, tab
     config.write_text(f"[{command}]\n{table}\n")
     code, _, err = call(capsys, "--config", str(config), "--workspace", str(tmp_path / "w"), command)
     assert (code, words in err) == (2, True)
+
+
+@pytest.mark.parametrize("arguments", [["clean", ""], ["clean", "here.txt", ""], ["dedup", "--decontaminate", ""], ["train-tokenizer", "--from", ""]])
+def test_an_empty_path_is_not_the_current_folder(capsys, tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here.txt").write_text("text\n")
+    code, _, err = call(capsys, *arguments)
+    assert (code, "error: an empty path: nothing to read" in err) == (2, True)
 
 
 def test_a_step_with_an_impossible_name_is_refused_before_the_chain_starts(capsys, tmp_path):

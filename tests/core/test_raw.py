@@ -139,7 +139,14 @@ def test_a_tree_deeper_than_the_system_can_name_is_listed_as_far_as_it_goes(tmp_
 
 @pytest.mark.parametrize(
     ("paths", "words"),
-    [(["nowhere"], "no such file or directory"), (["*.nothing"], "no file matches")],
+    [
+        (["nowhere"], "no such file or directory"),
+        (["*.nothing"], "no file matches"),
+        ([""], "an empty path: nothing to read"),
+        (["a", ""], "an empty path: nothing to read"),
+        (["~nobody-of-this-name/x"], "home directory"),
+        (["x" * 5000], "x: File name too long"),
+    ],
 )
 def test_missing_paths_are_named(tree, paths, words):
     with pytest.raises(MsptError, match=words):
