@@ -102,6 +102,8 @@ def choose(payload: Again) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]
 def clean_rows(chosen: pa.Table, places: Sequence[int], payload: Again, out: UnitOutput, writer: Writer) -> dict[int, dict[str, Any]]:
     """Those of the chosen rows that stay, as they are now, by their place in the shard."""
     instructions, found = payload.instructions.loaded(), {}
+    if not places:
+        out.advance(payload.docs.bytes(payload.shard))
     for place, row in zip(places, (row for batch in chosen.to_batches(BATCH_ROWS) for row in batch.to_pylist()), strict=True):
         outcome = guarded(out, place, Rejection("rules", "", text=row["text"]), clean, record_of(row), instructions.recipe, spans_of(row))
         writer.note(row["source"], row["ref"], outcome)
