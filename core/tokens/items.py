@@ -57,7 +57,7 @@ def make_items(first: int, records: Records, copies: Ints, cutter: Cutter) -> It
         numbers = np.arange(len(rows)) - np.repeat(np.cumsum(copies[phase][~long]) - copies[phase][~long], copies[phase][~long]) + before[phase][rows]
         for begin in range(0, len(rows), FLUSH):
             part = rows[begin : begin + FLUSH]
-            yield phase, _items(first + part, np.zeros(len(part)), records["tokens"][part], -1, records["order"][part], numbers[begin : begin + FLUSH], 0)
+            yield phase, _items(first + part, np.zeros(len(part)), records["tokens"][part], -1, records[part], numbers[begin : begin + FLUSH], 0)
     yield from _long_items(first, records, np.flatnonzero(long & (copies.sum(axis=0) > 0)), copies, cutter)
 
 
@@ -70,7 +70,7 @@ def _long_items(first: int, records: Records, rows: Ints, copies: Ints, cutter: 
         number = 0
         for phase, count in enumerate(copies[:, row].tolist()):
             for _ in range(count):
-                waiting[phase].append(_items(np.full(len(start), first + row), start, length, total, records["order"][row], number, np.arange(len(start))))
+                waiting[phase].append(_items(np.full(len(start), first + row), start, length, total, records[row], number, np.arange(len(start))))
                 held += len(start)
                 number += 1
         if held >= FLUSH:
@@ -86,11 +86,12 @@ def _flush(waiting: list[list[Items]]) -> Iterator[tuple[int, Items]]:
             parts.clear()
 
 
-def _items(document: Any, start: Any, length: Any, total: int, order: Any, number: Any, piece: Any) -> Items:
-    """Items with a key for each (document, copy, piece)."""
+def _items(document: Any, start: Any, length: Any, total: int, records: Any, number: Any, piece: Any) -> Items:
+    """Items with a key for each (document, copy, piece); `records`: of each item, or one for all."""
     items = np.empty(len(document), ITEM)
     items["document"], items["start"], items["length"], items["total"] = document, start, length, total
+    items["source"] = records["source"]
     with np.errstate(over="ignore"):
-        copy = mix64(np.broadcast_to(np.asarray(order, np.uint64), len(items)) + np.asarray(number).astype(np.uint64), 0)
+        copy = mix64(np.broadcast_to(np.asarray(records["order"], np.uint64), len(items)) + np.asarray(number).astype(np.uint64), 0)
         items["key"] = mix64(copy + np.asarray(piece).astype(np.uint64), 0)
     return items

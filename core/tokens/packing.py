@@ -18,7 +18,7 @@ A document is a sequence of L positions to predict (its tokens and its end). A r
 
 `alone`: every item is a row (masked language models).
 
-Then rows are put in a seeded order. A row holds at most `max_documents` segments, its padding counted as one.
+Then rows are put in a seeded order, those of each source spread evenly. A row holds at most `max_documents` segments, its padding counted as one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DEFAULT_MAX_PADDING = 0.005
 
 # total: bytes that the tokens of a document longer than a row spell; -1: a shorter one, to be read whole where that is asked.
 # key: seeded, of this copy of this piece: it decides ties and the order of a stream.
-ITEM = np.dtype([("document", "<i8"), ("start", "<i4"), ("length", "<i4"), ("total", "<i8"), ("key", "<u8")])
+ITEM = np.dtype([("document", "<i8"), ("start", "<i4"), ("length", "<i4"), ("total", "<i8"), ("key", "<u8"), ("source", "<u2")])
 PIECE = np.dtype([("document", "<i8"), ("start", "<i4"), ("length", "<i4"), ("total", "<i8"), ("row", "<i4")])
 
 Ints = npt.NDArray[np.int64]
@@ -77,13 +77,28 @@ def pack(items: Items, packing: Packing, seed: int) -> Packed:
     for name in ("document", "total"):
         pieces[name] = whole[name][item]
     pieces["start"], pieces["length"] = whole["start"][item] + offset, length
-    # seed + 1: another sequence than that of the keys
-    place = np.empty(num_rows, dtype=np.int64)
-    place[np.argsort(mix64(np.arange(num_rows, dtype=np.uint64), seed + 1), kind="stable")] = np.arange(num_rows)
-    pieces["row"] = place[row]
+    pieces["row"] = _place(whole["source"][item], pieces["length"], row, num_rows, seed)[row]
     cut = (np.bincount(item, minlength=len(whole)) > 1) & (whole["length"] <= packing.row_tokens) & (whole["total"] < 0)
     pieces = pieces[np.argsort(pieces["row"], kind="stable")]
     return Packed(pieces, num_rows, int(cut.sum()), int(whole["length"][cut].sum(dtype=np.int64)))
+
+
+def _place(source: npt.NDArray[Any], length: npt.NDArray[Any], row: Ints, num_rows: int, seed: int) -> Ints:
+    """[rows] where each row comes to lie: in random order among the rows of its source (that of its longest piece), and those of a source spread evenly over
+    all, each at random inside its stretch. So every window of rows has close to the share of every source, closer than by chance.
+    """
+    main = np.zeros(num_rows, np.int64)
+    order = np.lexsort((source, length, row))
+    last = np.flatnonzero(np.diff(row[order], append=-1))
+    main[row[order][last]] = source[order][last]
+    random = mix64(np.arange(num_rows, dtype=np.uint64), seed + 1)  # another sequence than that of the keys
+    by_source = np.lexsort((random, main))
+    counts = np.bincount(main)
+    rank = np.arange(num_rows) - (np.cumsum(counts) - counts)[main[by_source]]
+    jitter = (mix64(random, seed)[by_source] >> np.uint64(11)).astype(np.float64) / float(1 << 53)
+    place = np.empty(num_rows, dtype=np.int64)
+    place[by_source[np.argsort((rank + jitter) / counts[main[by_source]], kind="stable")]] = np.arange(num_rows)
+    return place
 
 
 _Placed = tuple[Ints, Ints, Ints, Ints, int]  # item, offset in it, length and row of each piece, and the number of rows

@@ -71,8 +71,8 @@ def choose_validation(documents: Documents, share: float, row_tokens: int) -> Sp
     """Hold out the documents whose point lies below `share`, and at least `row_tokens` tokens of every source. 0 holds nothing out.
 
     A source that the draw leaves short gets its next keys in order of their points, whole clusters at a time, passing over those that would hold
-    out more than a twentieth of its tokens; if that fills no row, up to half of them; if that neither, the source is `thin`. A key that one source
-    holds out is held out everywhere.
+    out more than a twentieth of its tokens; if that fills no row, up to half of them; if that neither, the source is `thin` and gives no more than was drawn.
+    A key that one source holds out is held out everywhere.
     """
     drawn = Split(share, np.empty(0, np.uint64), ())
     if share <= 0:
@@ -107,7 +107,7 @@ def _fill_row(documents: Documents, code: int, drawn: Split, row_tokens: int) ->
                 chosen[i] = True
                 held += int(sizes[i])
                 extra.append(keys[i])
-    return np.array(extra, np.uint64)
+    return np.array(extra if held >= row_tokens else [], np.uint64)
 
 
 def _clusters(documents: Documents, code: int) -> tuple[Keys, npt.NDArray[np.int64]]:

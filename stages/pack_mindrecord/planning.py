@@ -70,7 +70,7 @@ def plan_rows(job: Job[PackMindrecordConfig], documents: Documents, drawn: Drawn
 
     config, packing = job.config, packing_of(job.config)
     if not drawn.positions.sum():
-        raise MsptError("no document is left for training", "lower --validation-share, or give more documents: mspt show on the tokens")
+        raise MsptError("no document is left for training", "raise --target-tokens, lower --validation-share, or give more documents: mspt show on the tokens")
     cutter = Cutter(files, packing, break_levels(tokenizer.surfaces), tokenizer.token_bytes)
     lengths = bucket_lengths(config.seq_length) if config.objective == "mlm" else (config.seq_length,)
     groups = {

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # A row whose documents are mostly this much shorter than it learns little about long context.
 SHORT_DOCUMENT = 8
+AT_LIMIT = 0.98  # of the wanted tokens, and of the limit: whole documents are drawn, so that neither is met exactly
 USUAL_SHARES = (0.001, 0.05)  # of validation, in practice
 
 
@@ -91,8 +92,7 @@ def warn(job: Job[PackMindrecordConfig], drawn: Drawn, split: Split, leakage: Le
         job.warn(f"validation_share {config.validation_share:g} is outside {USUAL_SHARES[0]:g} to {USUAL_SHARES[1]:g}")
     if leakage.documents:
         job.warn(f"{leakage.documents:,} training documents are word for word in validation and were left out: remove copies with mspt dedup")
-    for source in drawn.tally.report():
-        if source.wanted and source.realised < 0.98 * source.wanted and source.left_out == 0:
-            job.warn(
-                f"{source.source}: {source.realised:,} of {source.wanted:,} tokens that its share asks for: it is drawn {source.epochs:.2f} times, the limit"
-            )
+    for source, cap in zip(drawn.tally.report(), drawn.tally.mixture.cap.tolist(), strict=True):
+        if source.realised < AT_LIMIT * source.wanted and source.epochs >= AT_LIMIT * cap:
+            short = f"{source.realised:,} of {source.wanted:,} tokens that its share asks for"
+            job.warn(f"{source.source}: {short}: every document is drawn {cap:g} times, the limit (--max-epochs, --source-epochs)")

@@ -83,7 +83,9 @@ def test_what_was_removed_names_rule_and_survivor(capsys, made):
     kept = rejection["id"] != document_id("pages", "pages.jsonl#40")
     assert bool(by_kind(found, "tokenize@v1")) == bool(by_kind(found, "pack-mindrecord@v1")) == kept
     _, out, _ = look(capsys, made, "trace", "own-copy")
-    assert f"exact-duplicate, similarity 1, survivor {rejection['survivor']}" in " ".join(out.split())
+    told = " ".join(out.split())
+    assert "dedup@v1 rejected exact-duplicate" in told
+    assert f"similarity 1, survivor {rejection['survivor']}" in told
 
 
 def test_what_was_rejected_at_once_is_found_by_a_number_too(capsys, made):

@@ -16,7 +16,7 @@ def items(lengths: list[int], row_tokens: int, documents: list[int] | None = Non
     for copy, document in enumerate(range(len(lengths)) if documents is None else documents):
         starts = range(0, lengths[document], row_tokens)
         total = 1 if len(starts) > 1 else -1
-        found += [(document, start, min(row_tokens, lengths[document] - start), total, hash((copy, start)) % 2**60) for start in starts]
+        found += [(document, start, min(row_tokens, lengths[document] - start), total, hash((copy, start)) % 2**60, 0) for start in starts]
     return np.array(found, dtype=ITEM)
 
 
@@ -106,6 +106,17 @@ def test_the_order_of_rows_is_seeded_and_mixes_sources() -> None:
     assert np.abs(windows - 0.25).max() < 4 * np.sqrt(0.25 * 0.75 / 1000)
 
 
+def test_rows_of_a_rare_source_are_spread_evenly() -> None:
+    """30 of 3,000 rows: in random order there would be windows of 300 rows with none and with seven."""
+    found = items([10] * 3000, 10)
+    found["source"][:30] = 1
+    rare = pack(found, Packing(10, 4), 3).pieces["document"] < 30
+    assert set(rare.reshape(10, 300).sum(axis=1)) <= {2, 3, 4}
+    gaps = np.diff(np.flatnonzero(rare))
+    assert gaps.min() < 70  # not one every hundred rows
+    assert gaps.max() > 130
+
+
 def test_a_stream_is_cut_where_rows_end() -> None:
     # 3 + 7 + 2 + 6 + 4 = 22 positions in some order: two full rows and one of 2
     plan = simple([3, 7, 2, 6, 4], 10, method="concat")
@@ -116,7 +127,7 @@ def test_a_stream_is_cut_where_rows_end() -> None:
 
 def test_a_stream_goes_on_from_row_to_row() -> None:
     """Undo the shuffle of rows by following the pieces: each row but the first begins where another one ended."""
-    whole = np.array([(0, 0, 35, 1, 5), (1, 0, 8, -1, 2)], dtype=ITEM)  # keys: document 1 comes first
+    whole = np.array([(0, 0, 35, 1, 5, 0), (1, 0, 8, -1, 2, 0)], dtype=ITEM)  # keys: document 1 comes first
     plan = pack(whole, Packing(10, 8, method="concat"), 3)
     assert sorted(rows(plan)) == [[(0, 2, 10)], [(0, 12, 10)], [(0, 22, 10)], [(0, 32, 3)], [(1, 0, 8), (0, 0, 2)]]
 

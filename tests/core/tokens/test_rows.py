@@ -59,7 +59,7 @@ def test_rows_follow_mindformers_reading_rules() -> None:
     rng = np.random.default_rng(0)
     lengths = rng.integers(2, 60, 300)
     documents = [np.append(rng.integers(4, 900, n - 1), 2).astype(np.uint16) for n in lengths]
-    items = [(d, at, min(32, n - at), -1, 7919 * d % 331) for d, n in enumerate(lengths.tolist()) for at in range(0, n, 32)]
+    items = [(d, at, min(32, n - at), -1, 7919 * d % 331, d % 3) for d, n in enumerate(lengths.tolist()) for at in range(0, n, 32)]
     plan = pack(np.array(items, ITEM), Packing(32, 6), 11)
     pieces: list[list[Piece]] = [[] for _ in range(plan.num_rows)]
     for document, start, length, _, row in plan.pieces.tolist():

@@ -69,6 +69,13 @@ def test_every_source_gets_a_row_if_half_of_it_stays(tmp_path: Path) -> None:
     assert split.thin == ("single",)
 
 
+def test_a_source_too_small_for_a_row_keeps_its_documents(tmp_path: Path) -> None:
+    """Half of it would not fill a row: nothing is gained by holding it out."""
+    held, split = choose(tmp_path, IDS[:30], ["few"] * 30, [100] * 30, 0.05, 5_000)
+    assert held == {i for i in range(30) if point(IDS[i]) < 0.05}
+    assert split.thin == ("few",)
+
+
 def test_a_huge_document_is_passed_over_for_small_ones(tmp_path: Path) -> None:
     tokens = [40] * 50
     first = int(np.argmin([point(i) for i in IDS[:50]]))
