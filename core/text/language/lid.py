@@ -45,7 +45,9 @@ SHORT_CHARACTERS, SHORT_CONFIDENCE = 100, 0.2
 # From head, middle and tail each. Of 388 languages of lid_udhr, most unknown to the model, one is told differently by it than by the whole
 # document, and 22 are told by one of the two only.
 SAMPLE_CHARACTERS = 600
-EAST_ASIAN = re.compile("[\u3005\u3007\u3041-\u30ff\u3400-\u9fff\uac00-\ud7fb\uf900-\ufaff\U00020000-\U0003134f]+")
+# Runs of East Asian writing with its punctuation: what 954 Han characters leave of it makes 18,000 letters of English "zh" to the model.
+_WIDE = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7fb\uf900-\ufaff\uff00-\uffef\U00020000-\U0003134f"
+EAST_ASIAN = re.compile(f"[{_WIDE}][{_WIDE}\u00b7\u2014\u2018-\u201d\u2026]*")
 BCP_47 = {"als": "gsw", "bh": "bih", "sh": "sr-Latn"}  # labels of lid.176 that follow Wikipedia's host names instead
 
 
