@@ -29,6 +29,7 @@ from typing import Any, Protocol
 from mspt.core.agenda import Agenda
 from mspt.core.errors import InputError, MachineError
 from mspt.core.files import disk_full, is_disk_full, remove_temporaries
+from mspt.core.memory import note_child
 from mspt.core.unit import Task, Unit, UnitResult
 from mspt.core.worker import Limits, UnitOutput, interrupts_held, spawning, work
 
@@ -70,7 +71,7 @@ class Pool:
 
     def _start(self) -> _Worker:
         ours, theirs = spawning.Pipe()
-        marker = spawning.RawArray("d", 2)
+        marker = spawning.RawArray("d", 3)
         arguments = (theirs, os.getpid(), marker, self.function, self.limits, str(self.units_directory))
         process = spawning.Process(target=work, args=arguments)
         with interrupts_held():
@@ -141,6 +142,7 @@ class Pool:
     def _bury(self, worker: _Worker, task: Task) -> None:
         """Learns from a death: the document at work becomes a suspect."""
         worker.process.join()
+        note_child(int(worker.marker[2]))
         state = self.states[task.key]
         index = int(worker.marker[0]) - 1
         if index >= 0:
@@ -159,6 +161,7 @@ class Pool:
         for worker in self.workers:
             worker.process.join()
             worker.connection.close()
+            note_child(int(worker.marker[2]))
 
 
 def _dismiss(worker: _Worker) -> None:

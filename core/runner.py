@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import resource
 import shutil
 import socket
 import time
@@ -29,6 +28,7 @@ from mspt.core.errors import MsptError
 from mspt.core.files import disk_full, fsync_directory, is_disk_full, is_machine_fault, machine_fault, remove_temporaries, sha256_file, write_text
 from mspt.core.job import UNITS_FILE, Job, Reporter
 from mspt.core.lock import Lock
+from mspt.core.memory import forget_children, largest_child, own_peak_rss
 from mspt.core.raw import RawFile, RawPath, list_files, read_inputs, rehash, write_inputs
 from mspt.core.reuse import same_inputs, unit_table
 from mspt.core.stage import Stage, library_versions
@@ -292,6 +292,7 @@ def _raw_changes(old: Artifact, plan: Plan) -> list[str]:
 def build(store: Store, plan: Plan, partial: Partial, resuming: bool, reporter: Reporter) -> Outcome:
     """Runs the stage in vN.partial and publishes it. ENOSPC anywhere becomes a MachineError that says how to go on."""
     started = time.time()
+    forget_children()
     try:
         if not (partial.root / artifacts.MANIFEST).is_file():  # else: killed between the last file and the rename
             remove_temporaries(partial.root)
@@ -425,17 +426,8 @@ def host_facts(started: float, seconds: float) -> dict[str, Any]:
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(started)),
         "seconds": round(seconds, 3),
         "host": {"name": socket.gethostname(), "python": platform.python_version(), "machine": platform.machine(), "cores": os.cpu_count()},
-        "peak_rss_bytes": {"main": own_peak_rss(), "largest_child": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024},
+        "peak_rss_bytes": {"main": own_peak_rss(), "largest_child": largest_child()},
     }
-
-
-def own_peak_rss() -> int:
-    """Bytes. On Linux ru_maxrss begins with what the process that started this one held (600 MB of a caller were counted as ours); VmHWM does not."""
-    try:
-        lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
-    except (OSError, StopIteration):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def mspt_version() -> dict[str, str]:

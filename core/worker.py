@@ -23,6 +23,7 @@ from typing import Any, cast
 from mspt.core.artifact import FileRecord
 from mspt.core.errors import MsptError
 from mspt.core.files import fsync_directory, fsync_file, is_machine_fault, sha256_file, temporary_name
+from mspt.core.memory import largest_child, note_child, own_peak_rss
 from mspt.core.raw import RawFile
 from mspt.core.unit import UnitResult, write_record
 
@@ -56,7 +57,7 @@ class UnitOutput:
     suspects: frozenset[int] = frozenset()
     limits: Limits = field(default_factory=Limits)
     report: Callable[[float], None] = lambda amount: None
-    marker: Any = None  # shared [document index + 1, start of it]; 0: between documents
+    marker: Any = None  # shared [document index + 1, start of it, most memory by now in bytes]; index 0: between documents
     part: int = 0  # which part of the unit, where it is done in parts (Unit.part_bytes) ...
     more: bool = False  # ... and whether anything lies behind it: set by the function
     files: dict[str, Path] = field(default_factory=dict)
@@ -147,7 +148,7 @@ def _alone(connection: Connection, parent: int, function: Callable[..., Any], ar
         answer = ("memory", None)
     except BaseException as error:
         answer = ("error", error)
-    connection.send(answer)
+    connection.send((*answer, own_peak_rss()))
 
 
 def run_alone(function: Callable[..., Any], args: tuple[Any, ...], limits: Limits) -> Any:
@@ -174,7 +175,8 @@ def _try_alone(function: Callable[..., Any], args: tuple[Any, ...], limits: Limi
     theirs.close()
     try:
         answered = ours.poll(limits.cpu_seconds * 10 + 30)  # wall time: far above what the CPU limit allows
-        kind, value = ours.recv() if answered else ("hang", None)
+        kind, value, peak = ours.recv() if answered else ("hang", None, 0)
+        note_child(peak)
     except EOFError:
         kind, value = "died", None
     if kind == "hang":
@@ -195,6 +197,7 @@ def work(connection: Connection, parent: int, marker: Any, function: Callable[[A
         pending += amount
         now = time.monotonic()
         if now - last >= ADVANCE_SECONDS:
+            marker[2] = max(own_peak_rss(), largest_child())
             connection.send(("advance", pending))
             pending, last = 0.0, now
 
@@ -210,6 +213,8 @@ def work(connection: Connection, parent: int, marker: Any, function: Callable[[A
                 temporary.unlink(missing_ok=True)
             connection.send(("error", _portable(error)))
             continue
+        finally:
+            marker[2] = max(own_peak_rss(), largest_child())
         pending = 0.0
         connection.send(("done", result))
 

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mspt.core.errors import CheckFailed
+from mspt.core.memory import note_child, own_peak_rss
 
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 _LAST_LINES = 3  # of a traceback, shown when the other side fails
@@ -62,6 +63,7 @@ def ask_transformers(directory: Path, *, ids: Sequence[Sequence[int]] = (), text
         raise CheckFailed(f"transformers cannot use {directory}: {reason}", "the directory is not published; the check ran in a process of its own")
     with np.load(answer) as found:
         lists = json.loads(str(found["lists"]))
+        note_child(lists["peak_rss_bytes"])
         logits = [found[f"logits{index}"] for index in range(len(ids))]
     return Answer(logits, lists["token_ids"], lists["continuations"], version("transformers"))
 
@@ -90,6 +92,7 @@ def main() -> None:
     """request.json -> answer.npz."""
     request, answer = (Path(argument) for argument in sys.argv[1:3])
     logits, lists = answer_request(json.loads(request.read_text(encoding="utf-8")))
+    lists["peak_rss_bytes"] = own_peak_rss()
     with answer.open("wb") as file:
         np.savez(file, lists=np.array(json.dumps(lists)), **{f"logits{index}": array for index, array in enumerate(logits)})
 

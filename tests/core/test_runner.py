@@ -16,9 +16,11 @@ import pytest
 from mspt.core.artifact import Artifact
 from mspt.core.config import build_config
 from mspt.core.errors import Busy, CheckFailed, InputError, MachineError, MsptError
+from mspt.core.memory import forget_children, largest_child
 from mspt.core.raw import RawPath
 from mspt.core.runner import HOST_FILES, Request, run_stage
 from mspt.core.shards import open_docs
+from mspt.core.worker import Limits, run_alone
 from support.disks import resize, small_disk
 from support.toy import JUDGE, TOY
 
@@ -384,9 +386,27 @@ def test_peak_memory_is_this_process_alone():
     import subprocess
     import sys
 
-    child = "from mspt.core.runner import own_peak_rss; print(own_peak_rss())"
+    child = "from mspt.core.memory import own_peak_rss; print(own_peak_rss())"
     caller = (
         f"import subprocess, sys; held = b'x' * 300_000_000; print(subprocess.run([sys.executable, '-c', {child!r}], capture_output=True, text=True).stdout)"
     )
     done = subprocess.run([sys.executable, "-c", caller], capture_output=True, text=True, check=True)
     assert 5_000_000 < int(done.stdout) < 200_000_000
+
+
+def test_peak_memory_of_workers_is_theirs_alone(workspace, tmp_path):
+    """This process holds 400 MB when it starts them."""
+    held = b"x" * 400_000_000
+    made = workspace.run(TOY, {"workers": 2}, paths=[make_raw(tmp_path / "raw")])
+    peak = made.manifest["peak_rss_bytes"]
+    assert len(held) < peak["main"]
+    assert 5_000_000 < peak["largest_child"] < 300_000_000
+
+
+def test_peak_memory_of_a_document_alone_counts():
+    """A suspect's own process, started by a worker, is one of those that the run took."""
+    forget_children()
+    assert run_alone(eval, ("len(b'x' * int('200000000'))",), Limits()) == 200_000_000
+    assert 200_000_000 < largest_child() < 500_000_000
+    forget_children()
+    assert largest_child() == 0
