@@ -42,7 +42,6 @@ STEPS: tuple[Step, ...] = ("decode", "extract", "normalize", "language", "rules"
 MAX_CONTROL_RATIO = 0.02  # compressed data read as a single-byte encoding has .10; text has none
 MIN_VERBATIM_SHARE = 0.5  # of a page that is code
 UNKNOWN = Language("und", 0.0)
-MAX_CUTS = 5  # rounds: what is still to be cut then is hostile, and stays
 REMOVED = "removed-"  # names of marks where parts were left out
 READ_ON_PAGES = frozenset({"prose", "verse"})  # forms of which it is asked whether they came from a PDF file or OCR
 
@@ -177,12 +176,12 @@ def _verbatim_share(draft: Draft) -> float:
 def _normalize(draft: Draft, recipe: Recipe) -> None:
     if not recipe.pages and draft.page is None and draft.form.form in READ_ON_PAGES:
         draft.seems = detect_profile(draft.text)
-    _write(draft, recipe)
+    _write(draft, recipe.switches)
 
 
-def _write(draft: Draft, recipe: Recipe) -> None:
+def _write(draft: Draft, switches: Switches) -> None:
     """The text in the one way of writing."""
-    written = normalize(draft.text, draft.spans, form=draft.form.form, switches=recipe.switches)
+    written = normalize(draft.text, draft.spans, form=draft.form.form, switches=switches)
     draft.text, draft.spans = written.text, written.spans
     draft.leave_out(written.removed)
     for name, number in written.counts.items():
@@ -213,21 +212,20 @@ def _convert(draft: Draft, recipe: Recipe) -> None:
 
 
 def _cut(draft: Draft, recipe: Recipe) -> None:
-    """Parts that are no text are cut out. What they leave behind is written as everything else is (a blank line where the text begins now), and read again:
-    cleaning a document once more changes nothing."""
-    for _ in range(MAX_CUTS):
-        cuts = cut_lines(draft.text, form=draft.form.form)
-        if not cuts:
-            return
-        before = draft.text
-        draft.text, draft.spans = edit(before, draft.spans, [Edit(cut.start, cut.end, "") for cut in cuts])
-        gone, parts = 0, []
-        for cut in cuts:
-            parts.append((cut.rule, before[cut.start : cut.end], cut.start - gone))
-            gone += cut.end - cut.start
-        draft.leave_out(parts)
-        if "normalize" in recipe.steps:
-            _write(draft, recipe)
+    """Parts that are no text are cut out. The blanks and blank lines that they leave behind, as where the text begins now, go as all others do: cleaning the
+    document again changes nothing."""
+    cuts = cut_lines(draft.text, form=draft.form.form)
+    if not cuts:
+        return
+    before = draft.text
+    draft.text, draft.spans = edit(before, draft.spans, [Edit(cut.start, cut.end, "") for cut in cuts])
+    gone, parts = 0, []
+    for cut in cuts:
+        parts.append((cut.rule, before[cut.start : cut.end], cut.start - gone))
+        gone += cut.end - cut.start
+    draft.leave_out(parts)
+    if "normalize" in recipe.steps:
+        _write(draft, recipe.switches.of_layout())
 
 
 def _judge(draft: Draft, recipe: Recipe) -> Rejection | None:
