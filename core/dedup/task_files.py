@@ -5,8 +5,8 @@
 | JSON lines                             | the object of a line                                          |
 | JSON: an array, or an object with one  | each value of the array (of the object's: all of ARRAYS, as   |
 | or more                                | {"train": [...], "test": [...]})                              |
-| CSV, TSV (by the name's ending)        | a row below the header (a first row with a longer cell than   |
-|                                        | LONGEST_NAME is an item too)                                  |
+| CSV, TSV (by the name's ending)        | a row below the header; the first row too, where its cells do |
+|                                        | not all look like names of columns (is_header)                |
 | anything else                          | a line that is not blank                                      |
 
 Each may lie in gzip. The texts of an object are its strings at any depth; the strings of a list (answer choices) are one text. With `fields` only strings
@@ -19,6 +19,7 @@ import csv
 import gzip
 import io
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,14 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 FORMATS = "--decontaminate takes JSONL, JSON, CSV, TSV or text with an item a line, plain or in gzip"
 MAX_NO_TEXT = 0.005  # of the characters of a file: more are not a text with some bad places, but no text
 LONGEST_NAME = 60  # characters of a column's name
+_IDENTIFIER = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
+_LONGEST_PHRASE, _LONGEST_PHRASE_HAN = 3, 6  # words, or characters, of a name with one of COLUMN_WORDS in it: "Incorrect Answer 1", "正确答案"
+_WORDS = (
+    "question answer prompt text sentence premise hypothesis context passage article input output instruction target label choice option id index type "
+    "category subject source problem solution explanation query response completion story ending title summary level difficulty domain language "
+    "问题 题目 题干 答案 选项 文本 句子 内容 标签 类别 学科 解析 分析 难度 序号 编号 标题 材料 来源"
+)
+COLUMN_WORDS = frozenset(_WORDS.split())
 _NO_TEXT = [chr(code) for code in range(32) if chr(code) not in "\t\n\r\f\v\x1b"] + ["\ufffd"]
 ARRAYS = ("data", "examples", "questions", "items", "rows", "samples", "train", "validation", "dev", "test")
 
@@ -53,7 +62,7 @@ def read_items(path: Path, fields: Sequence[str] = ()) -> list[TaskItem]:
         data = gzip.decompress(data) if data.startswith(GZIP) else data
     except (OSError, EOFError) as error:
         raise InputError(f"{path}: not readable as a task file: {error}", FORMATS) from None
-    records = list(_records(path, _text(path, data)))
+    records = list(_records(path, _text(path, data), fields))
     items = [TaskItem(number, tuple(_texts(record, fields))) for number, record in enumerate(records)]
     if not any(item.texts for item in items):
         wanted = f" in the fields {', '.join(fields)}" if fields else ""
@@ -62,30 +71,51 @@ def read_items(path: Path, fields: Sequence[str] = ()) -> list[TaskItem]:
     return items
 
 
-def _records(path: Path, text: str) -> Iterator[Any]:
+def _records(path: Path, text: str, fields: Sequence[str]) -> Iterator[Any]:
     name = path.name.lower().removesuffix(".gz")
     delimiter = DELIMITERS.get(name[name.rfind(".") :] if "." in name else "")
     if delimiter is not None:
-        yield from _table(path, text, delimiter)
+        yield from _table(path, text, delimiter, fields)
     elif text.lstrip()[:1] in ("{", "["):
         yield from _json_records(path, text)
     else:
         yield from ({"": line} for line in text.splitlines() if line.strip())
 
 
-def _table(path: Path, text: str, delimiter: str) -> Iterator[dict[str, Any]]:
-    """Rows by column name; where the first row is no header (LONGEST_NAME), all of them by column number."""
+def is_header(row: Sequence[str], fields: Sequence[str] = ()) -> bool:
+    """Whether the first row of a table names its columns: a cell is one of `fields`, or all cells that are not empty look like names.
+
+    A name is an identifier (`choice_a`, `Q1`), or a few words with one of COLUMN_WORDS ("Best Answer"). So "What is 2 + 2?,3,4,5,6,B" is an item, as is
+    every row with a sentence or a number; a header of names that nobody expects is one too, which loses nothing.
+    """
+    cells = [cell.strip() for cell in row if cell.strip()]
+    return any(cell in fields for cell in cells) or (bool(cells) and all(map(_is_name, cells)))
+
+
+def _is_name(cell: str) -> bool:
+    if len(cell) > LONGEST_NAME:
+        return False
+    if _IDENTIFIER.fullmatch(cell):
+        return True
+    if not cell.isascii():
+        return len(cell) <= _LONGEST_PHRASE_HAN and any(word in cell for word in COLUMN_WORDS if not word.isascii())
+    words = cell.lower().replace("-", " ").replace("_", " ").split()
+    return len(words) <= _LONGEST_PHRASE and any(word in COLUMN_WORDS or word.removesuffix("s") in COLUMN_WORDS for word in words)
+
+
+def _table(path: Path, text: str, delimiter: str, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Rows by column name; where the first row is no header, all of them by column number."""
     csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
         first = next(rows, [])
-        is_header = max(map(len, first), default=0) <= LONGEST_NAME
+        named = is_header(first, fields)
         names = [name if first.index(name) == i else f"{name} {i}" for i, name in enumerate(first)]  # of equal names none is lost
-        if not is_header:
+        if first and not named:
             yield dict(_named(first))
         for row in rows:
             if row:
-                yield dict(_named(row, names if is_header else ()))
+                yield dict(_named(row, names if named else ()))
     except csv.Error as error:
         raise InputError(f"{path}: line {rows.line_num}: {error}", FORMATS) from None
 

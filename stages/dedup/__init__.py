@@ -97,6 +97,6 @@ STAGE = Stage(
         "decontaminate": Files("test sets (JSONL, JSON, CSV, TSV, text) that no document may hold parts of; may repeat", optional=True, many=True),
     },
     libraries=("numpy", "pyarrow", "python", "xxhash"),
-    revision=3,
+    revision=4,
     next="train-scorer",
 )

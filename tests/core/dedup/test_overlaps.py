@@ -179,6 +179,13 @@ def test_tables_that_are_not_quite_tables(tmp_path):
     long = "一" * 61
     for name, text, expected in (
         ("no-header.csv", f'"{long}",x\ny,z\n', [(long, "x"), ("y", "z")]),
+        ("mmlu.csv", "What is 2 + 2?,3,4,5,6,B\ny,1,2,3,4,A\n", [("What is 2 + 2?", "3", "4", "5", "6", "B"), ("y", "1", "2", "3", "4", "A")]),
+        ("words.csv", "Capital of France,Paris,London,A\n", [("Capital of France", "Paris", "London", "A")]),
+        ("short.csv", "首都在哪,北京\n最长的河,长江\n", [("首都在哪", "北京"), ("最长的河", "长江")]),
+        ("numbers.tsv", "1\tone\n2\ttwo\n", [("1", "one"), ("2", "two")]),
+        ("truthful.csv", "Type,Category,Question,Best Answer,Incorrect Answers\na,b,c d,e f,g\n", [("a", "b", "c d", "e f", "g")]),
+        ("han.csv", "题目,选项A,正确答案\n首都在哪,北京,A\n", [("首都在哪", "北京", "A")]),
+        ("index.csv", ",question,choice_a\n0,x y,z\n", [("0", "x y", "z")]),
         ("ragged.csv", "a,b\n1,2,3\n4\n\n", [("1", "2", "3"), ("4",)]),
         ("long.csv", f'q\n"{"长" * 200_000}"\n', [("长" * 200_000,)]),
         ("same-names.csv", "a,a\n1,2\n", [("1", "2")]),
@@ -186,6 +193,13 @@ def test_tables_that_are_not_quite_tables(tmp_path):
     ):
         (tmp_path / name).write_text(text, encoding="utf-8")
         assert read(tmp_path / name) == expected, name
+
+
+def test_a_field_that_is_asked_for_makes_the_first_row_a_header(tmp_path):
+    """Columns of names that nobody expects: without --decontaminate-fields they are an item, which is in no document."""
+    (tmp_path / "odd.csv").write_text("the thing that is asked,what 2 say\nx y,z\n")
+    assert read(tmp_path / "odd.csv") == [("the thing that is asked", "what 2 say"), ("x y", "z")]
+    assert read(tmp_path / "odd.csv", "what 2 say") == [("z",)]
 
 
 def test_what_is_no_text_is_refused(tmp_path):
