@@ -17,15 +17,16 @@ The domain where a model is given, perplexity where a reference is.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from mspt.core.quality.domains import DomainModel
-from mspt.core.quality.perplexity import Reference
-from mspt.core.quality.statistics import entropy, stop_word_share
+if TYPE_CHECKING:
+    from mspt.core.quality.domains import DomainModel
+    from mspt.core.quality.perplexity import Reference
 
 ALWAYS = pa.schema([("quality", pa.float32()), ("characters", pa.int64()), ("entropy", pa.float32()), ("stop_word_share", pa.float32())])
 BY_DOMAIN = pa.schema([("domain", pa.string()), ("domain_confidence", pa.float32())])
@@ -38,6 +39,8 @@ def signal_names(*, with_reference: bool, with_domain: bool) -> list[str]:
 
 def measure(live: pa.Table, quality: NDArray[np.float32], reference: Reference | None, domains: DomainModel | None = None) -> pa.Table:
     """One row for each row of `live` (text, lang, form)."""
+    from mspt.core.quality.statistics import entropy, stop_word_share  # kernels, which judging does not need
+
     texts = live.column("text")
     rows = list(zip(texts.to_pylist(), live.column("lang").to_pylist(), live.column("form").to_pylist(), strict=True))
     columns = {

@@ -17,7 +17,7 @@ from mspt.core.quality.blocks import Block, Run, as_table, cut_into_blocks, read
 from mspt.core.shards import Docs, write_table
 from mspt.core.stage import Job, Unit, UnitOutput, UnitResult
 from mspt.stages.score import ScoreConfig
-from mspt.stages.score.judging import LAYER, RUN
+from mspt.stages.score.files import LAYER, RUN
 
 BLOCKS = "blocks.parquet"
 SECOND_NAME = "clean-strict"  # of the artifact that the second clean makes

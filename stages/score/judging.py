@@ -22,9 +22,7 @@ from mspt.core.quality.weights import Coefficients, parse_weight
 from mspt.core.shards import Docs, write_docs, write_table
 from mspt.core.stage import Job, Unit, UnitOutput, UnitResult
 from mspt.stages.score import ScoreConfig
-from mspt.stages.score.measuring import model_folder
-
-LAYER, RUN, REJECTED_ROWS, TEXT, REMOVED_ROWS = "attributes.parquet", "run.parquet", "rejected.parquet", "docs.parquet", "removed.parquet"
+from mspt.stages.score.files import LAYER, REJECTED_ROWS, REMOVED_ROWS, RUN, TEXT
 
 
 @dataclass(frozen=True)
@@ -42,6 +40,8 @@ class JudgeTask:
 
 def judge_all(job: Job[ScoreConfig], docs: Docs, signals: Sequence[Path], names: Sequence[str], settings: Settings) -> list[UnitResult]:
     """Percentiles need all documents, the rest is done shard by shard."""
+    from mspt.stages.score.measuring import model_folder  # loads fastText, which judging does not need
+
     if "perplexity" in names:
         _warn_of_own_reference(job)
         columns = (_perplexity_columns(docs, shard, path) for shard, path in enumerate(signals))

@@ -15,8 +15,8 @@ from mspt.core.quality.signals import measure, row_aligned
 from mspt.core.shards import Docs, layer_name, write_table
 from mspt.core.stage import Job, Unit, UnitOutput
 from mspt.stages.score import ScoreConfig, also_identity
+from mspt.stages.score.files import SIGNALS
 
-SIGNALS = "signals.parquet"
 # Settings that are about what was measured, not about measuring: an earlier version that differs in these only has the same signals.
 JUDGING = frozenset(
     {"quality", "length", "repeat", "weight", "min_quality", "max_perplexity", "max_perplexity_percentile", "min_perplexity", "paragraphs",

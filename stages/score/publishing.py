@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from mspt.core.shards import Docs, shard_name
 from mspt.core.stage import Job, UnitResult
 from mspt.stages.score import ScoreConfig
-from mspt.stages.score.judging import LAYER, REJECTED_ROWS, REMOVED_ROWS, TEXT
+from mspt.stages.score.files import LAYER, REJECTED_ROWS, REMOVED_ROWS, TEXT
 
 
 def publish(job: Job[ScoreConfig], docs: Docs, judged: Sequence[UnitResult], layers: Sequence[UnitResult]) -> None:

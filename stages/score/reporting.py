@@ -20,7 +20,7 @@ from mspt.core.quality.weights import FLAT_BELOW, spread
 from mspt.core.shards import Docs
 from mspt.core.stage import Job, UnitResult
 from mspt.stages.score import ScoreConfig
-from mspt.stages.score.judging import LAYER
+from mspt.stages.score.files import LAYER
 
 CLEANED_AGAIN = "cleaned_again"  # the column that `mspt clean --docs` marks the documents with that it cleaned
 
