@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -89,25 +90,89 @@ def interrupted(*_: object, **__: object) -> None:
 START = "import sys, mspt.stages.dedup.small as small; small.SMALL_BYTES = int(sys.argv.pop(1)); from mspt.cli.app import main; main()"
 
 
+QUESTION = "小明有十二个苹果，给了小红三个，又买了五个，请问小明现在一共有多少个苹果？"
+LEVELS = {"paragraphs": True, "boilerplate_documents": 20, "substrings": 50, "decontaminate_by": "cut"}
+LEVEL_FLAGS = ["--paragraphs", "--boilerplate-documents", "20", "--substrings", "50", "--decontaminate-by", "cut"]
+LEVEL_UNITS = {"contamination", "sketch", "merge", "paragraphs", "anchors", "stretches", "suffixes", "write", "rewrite"}
+
+
+def pages(first, number):
+    """Texts with near-copies, lines of others, boilerplate, quotes, a test question and long repetitions."""
+    chooser = random.Random(first)
+    lines = ["".join(random.Random(i).choices(LETTERS, k=60)) for i in range(number)]
+    quotes = ["".join(random.Random(-1 - i).choices(LETTERS, k=90)) for i in range(50)]
+    texts = {}
+    for name, text in families(number, 400).items():
+        if chooser.random() < 0.5:  # near-copies
+            texts[f"{first}-{name}"] = text
+            continue
+        parts = [
+            text,
+            chooser.choice(lines) + chooser.choice(quotes),
+            chooser.choice(lines),
+            *(["版权归原作者所有，转载请注明出处，如有侵权请联系本站删除。"] * (chooser.random() < 0.2)),
+        ]
+        parts += [f"例题：{QUESTION}"] * (chooser.random() < 0.02) + ["-=" * chooser.randrange(40, 900)] * (chooser.random() < 0.05)
+        texts[f"{first}-{name}"] = "\n".join(parts)
+    return texts
+
+
+def records_of(partial):
+    """Units that are done, as (group, key)."""
+    return {(path.parent.name.removeprefix("units-"), path.stem) for path in partial.glob("units-*/*.json")}
+
+
+def kill_again_and_again(command, partial, seed):
+    """Starts the command and kills it when it has finished two to six more units, and a moment later, until it ends by itself: at which groups of units."""
+    chooser, reached = random.Random(seed), []
+    while True:
+        wanted = len(records_of(partial)) + chooser.randrange(2, 7)
+        process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        while process.poll() is None and len(records_of(partial)) < wanted:
+            time.sleep(0.005)
+        time.sleep(chooser.uniform(0, 0.1))
+        if process.poll() is not None:
+            assert process.returncode == 0, process.stderr.read().decode()
+            return reached
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        reached.append({group for group, _ in records_of(partial)})
+
+
+def same_but_for_names(first, second):
+    """Bytes of both by path; rejected and removed parts name the stage's artifact in their paths alone."""
+    return {path.replace(second.name, first.name): sha for path, sha in hashes(second).items()} == hashes(first)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("small_bytes", [0, 2**40], ids=["pools", "one process"])
 def test_kills_at_many_moments_change_nothing(workspace, small_bytes):
     given(workspace, families(4000, 600), shards=5)
     whole = workspace.run("dedup", {"workers": 2}, references={"docs": "given"}, name="dedup")
     command = [sys.executable, "-c", START, str(small_bytes), "--workspace", str(workspace.path), "dedup", "--docs", "given", "--name", "killed"]
-    command += ["--workers", "2"]
-    partial, kills = workspace.path / "killed" / "v1.partial", 0
-    for done in range(0, 24, 2):  # killed when so many units have a record, and a moment later
-        process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        while process.poll() is None and not (partial.is_dir() and len(list(partial.rglob("*.json"))) >= done):
-            time.sleep(0.005)
-        time.sleep(random.Random(done).uniform(0, 0.1))
-        if process.poll() is not None:
-            break
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        kills += 1
-    resumed = workspace.run("dedup", {"workers": 2}, references={"docs": "given"}, name="killed")
-    assert kills > 0
-    assert resumed.manifest["version"] == 1
-    assert {path.replace("killed", "dedup"): sha for path, sha in hashes(resumed).items()} == hashes(whole)
+    assert len(kill_again_and_again([*command, "--workers", "2"], workspace.path / "killed" / "v1.partial", 1)) > 3
+    assert same_but_for_names(whole, workspace.run("dedup", {"workers": 2}, references={"docs": "given"}, name="killed"))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("small_bytes", [0, 2**40], ids=["pools", "one process"])
+def test_kills_at_any_level_change_nothing(workspace, small_bytes):
+    """All levels against an older artifact: killed after every few units, so in each level, in workers as in the parent."""
+    task = workspace.path.parent / "task.jsonl"
+    task.write_text(json.dumps({"question": QUESTION}, ensure_ascii=False) + "\n", encoding="utf-8")
+    files = {"decontaminate": [task]}
+    given(workspace, pages(1, 150), name="before", shards=2)
+    workspace.run("dedup", {"workers": 1, **LEVELS}, references={"docs": "before"}, files=files, name="old")
+    given(workspace, pages(2, 400), shards=4)
+    references = {"docs": "given", "against": "old"}
+    whole = workspace.run("dedup", {"workers": 2, **LEVELS}, references=references, files=files, name="dedup")
+    assert set(whole.manifest["counts"]["removed"]) == {"boilerplate", "repeated-paragraph", "repeated-substring", "contaminated"}
+    assert set(whole.manifest["counts"]["rejected"]) >= {"near-duplicate"}
+    command = [sys.executable, "-c", START, str(small_bytes), "--workspace", str(workspace.path), "dedup", "--docs", "given", "--against", "old"]
+    command += ["--name", "killed", "--workers", "2", "--decontaminate", str(task), *LEVEL_FLAGS]
+    reached = kill_again_and_again(command, workspace.path / "killed" / "v1.partial", 2)
+    assert len(reached) >= 8
+    assert reached[-1] >= LEVEL_UNITS - {"rewrite"}  # the last group may be done before a kill falls into it
+    killed = workspace.run("dedup", {"workers": 2, **LEVELS}, references=references, files=files, name="killed")
+    assert killed.manifest["version"] == 1
+    assert same_but_for_names(whole, killed)
