@@ -56,7 +56,7 @@ class Chain:
 
     @cached_property
     def mindrecord(self) -> Artifact:
-        return self.workspace.run("pack-mindrecord", {"workers": self.workers, **PACK}, references={"docs": "feed"})
+        return self.workspace.run("pack-mindrecord", {"workers": self.workers, **PACK}, references={"docs": "feed", "tokens": self.tokens.ref})
 
 
 TOKENIZER = {"vocab_size": 700}

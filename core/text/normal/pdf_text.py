@@ -22,7 +22,7 @@ from mspt.core.text.spans import Edit
 Profile = Literal["", "pdf-text", "ocr"]
 
 MARKS = "\u2018\u2019\u201c\u201d\u2026\u3001\u3002\u3008-\u3011\u3014-\u301b\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"
-SPACED = re.compile(f"[{HAN}{MARKS}]+(?:[ \\xa0]+[{HAN}{MARKS}]+)+")
+SPACED = re.compile(f"(?<![{HAN}{MARKS}])[{HAN}{MARKS}]++(?:[ \\xa0]++[{HAN}{MARKS}]++)++")  # begins where a run does: else quadratic in a run without blanks
 GAP = re.compile("[ \\xa0]+")
 MIN_SINGLE = 0.6  # of the pieces between blanks that are one character: where letters are spaced, .95; between words .45 (mean length 1.7), between names 0
 LONG_PIECE = 8  # a clause: no cell of a table and no name

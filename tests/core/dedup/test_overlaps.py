@@ -207,7 +207,7 @@ def test_what_is_no_text_is_refused(tmp_path):
         (tmp_path / name).write_bytes(data)
         with pytest.raises(InputError, match="not text"):
             read_items(tmp_path / name)
-    (tmp_path / "deep.json").write_text("[" * 5000 + "]" * 5000)
+    (tmp_path / "deep.json").write_text("[" * 100_000 + "]" * 100_000)
     with pytest.raises(InputError, match="nested too deeply"):
         read_items(tmp_path / "deep.json")
     (tmp_path / "empty.jsonl").write_text("\n")
