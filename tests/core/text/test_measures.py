@@ -149,7 +149,8 @@ def find_lines(found: Slow, text: str, kinds: Sequence[str]) -> None:
         elif set(part) & set("HKTwdkc"):
             paragraph.append(content)
             found.lines.append(content)
-            count_line(found, content, part, num_function_words(line, part))
+            indent = len(line) - len(line.lstrip())
+            count_line(found, content, part[indent : indent + len(content)], num_function_words(line, part))
     found.paragraphs += [tuple(paragraph)] if paragraph else []
 
 
@@ -238,6 +239,7 @@ def test_the_scan_finds_what_a_slow_one_finds(text: str) -> None:
 @settings(max_examples=250, deadline=None)
 @given(MIXED | REPETITIVE)
 @example("一\n二\n\n一\n二\n\n——————\n\n一\n二")
+@example("\u1680的\u1680…")
 def test_lines_and_paragraphs_are_those_of_a_slow_reading(text: str) -> None:
     found, slow = scan(text), slow_scan(text)
     assert [text[start:end] for start, end in found.lines.bounds] == slow.lines
