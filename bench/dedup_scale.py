@@ -95,7 +95,7 @@ def main() -> None:
             peak, rejected = made["peak_rss_bytes"], sum(made["counts"]["rejected"].values())
             index = sum(file["bytes"] for file in made["files"] if file["path"].startswith("index/"))
             print(f"{documents:>9,} documents: {made['seconds']:.1f} s, {1e6 * made['seconds'] / documents:.0f} us each; peak memory "
-                  f"{peak['main'] / 1e6:,.0f} MB in the parent, {peak['largest_child'] / 1e6:,.0f} MB in a worker; removed {rejected:,} of "
+                  f"{peak['main'] / 1e6:,.0f} MB in the parent, {peak['largest_child'] / 1e6:,.0f} MB in a worker (0: it needed none); removed {rejected:,} of "
                   f"{planted(documents):,} planted; index {index / made['counts']['out']:.0f} bytes a document kept", flush=True)  # fmt: skip
 
 

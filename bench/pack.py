@@ -2,7 +2,7 @@
 
     python bench/pack.py                        100 M tokens: writing and reading, three alternating runs each, medians of CPU time
     python bench/pack.py --memory               peak memory of 10 M and of 100 M tokens
-    python bench/pack.py --tokens 20000000 --folder /tmp/pack-bench
+    python bench/pack.py --tokens 20000000 --folder FOLDER
 
 Writing: a bare FileWriter is handed the rows that pack-mindrecord made (same columns, ready in memory); pack does everything: join, split, leakage check,
 mixture, packing, gathering, rows, provenance, hashes. CPU time of both whole processes with their workers (one), start and import of MindSpore included.

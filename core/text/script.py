@@ -161,11 +161,6 @@ def census(text: str) -> Census:
     return survey(text).census
 
 
-def classes_of(text: str) -> NDArray[np.uint8]:
-    """The class of each character, HAN to CONTROL, [len(text)]."""
-    return class_table().take(code_points(text))
-
-
 def chinese_script(text: str) -> str:
     """The script, "Hans" or "Hant", that `text` is written in; "" where no character says, or where both say so in earnest.
 

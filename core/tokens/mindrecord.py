@@ -39,11 +39,6 @@ _READ_ROWS = 256
 Array = npt.NDArray[np.int32]
 
 
-def row_bytes(row_tokens: int, max_documents: int) -> int:
-    """Bytes of one row in memory."""
-    return 4 * (2 * row_tokens + max_documents)
-
-
 def page_bytes(bytes_of_row: int, rows_per_file: int) -> int:
     """Page size for files of so many rows: a power of two that holds a few rows and keeps the number of pages small."""
     wanted = max(_MIN_PAGE_BYTES, 4 * bytes_of_row, bytes_of_row * rows_per_file // (_MAX_PAGES // 2))

@@ -57,18 +57,6 @@ SPACED = re.compile(f"[{HAN_CHARACTERS}] [A-Za-z0-9]|[A-Za-z0-9] [{HAN_CHARACTER
 UNSPACED = re.compile(f"[{HAN_CHARACTERS}][A-Za-z0-9]|[A-Za-z0-9][{HAN_CHARACTERS}]")
 
 
-class Wrapping(NamedTuple):
-    """How a document is broken.
-
-    indent: of most lines. is_marked: blank or indented lines mark its paragraphs. is_spaced: between Han and Latin is a blank.
-    """
-
-    width: int
-    indent: int
-    is_marked: bool
-    is_spaced: bool
-
-
 class _Judged(NamedTuple):
     """The lines of the head of a text, the breaks among them, and what these say."""
 
@@ -87,12 +75,6 @@ def join_lines(document: Document) -> Edits:
 def join_indented(document: Document) -> Edits:
     """As join_lines, of text that may have ideographic blanks before its paragraphs, which `normalize` takes away."""
     return join_lines(document) if "\u3000" in document.text else NO_ROWS
-
-
-def find_wrapping(text: str) -> Wrapping | None:
-    """How `text` was broken into lines, judged by its first 64 Ki characters; None where it was not."""
-    judged = _judge(Document(text))
-    return Wrapping(*judged.found, _is_spaced(text)) if judged else None
 
 
 def _edits(document: Document) -> Rows:

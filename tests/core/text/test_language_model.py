@@ -20,7 +20,7 @@ from mspt.core.text.form import fenced_blocks
 from mspt.core.text.language import blocks, lid, names, signs
 from mspt.core.text.language.model import MODEL_FILE, best_label
 from mspt.core.text.language.model_file import read_model
-from mspt.core.text.script import HAN, HANGUL, KANA, LATIN, OTHER, classes_of, code_points
+from mspt.core.text.script import HAN, HANGUL, KANA, LATIN, OTHER, class_table, code_points
 
 ODD = [
     "",
@@ -139,7 +139,7 @@ def slow_blocks(text: str) -> list[blocks.Block]:
 
 def slow_line(line: str, is_code: bool) -> tuple[str, int]:
     """Kind and letters."""
-    classes = classes_of(line).tolist()
+    classes = class_table().take(code_points(line)).tolist()
     han, kana, hangul, alphabetic = classes.count(HAN), classes.count(KANA), classes.count(HANGUL), classes.count(LATIN) + classes.count(OTHER)
     east_asian = 3 * (han + kana + hangul)
     if is_code:

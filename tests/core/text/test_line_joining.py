@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mspt.core.text.form import detect_form
 from mspt.core.text.normal.document import as_edits
-from mspt.core.text.normal.line_joining import find_wrapping, join_lines
+from mspt.core.text.normal.line_joining import join_lines
 from mspt.core.text.normal.normalize import Document
 from mspt.core.text.spans import Span, edit
 
@@ -162,15 +162,6 @@ def test_only_prose_without_spans_is_joined(form: str) -> None:
     text = "\n\n".join(textwrap.fill(one, 60) for one in PARAGRAPHS * 2)
     assert joined(text, form) == text
     assert not len(join_lines(Document(text, (Span("p", 0, 40),), "prose")))
-
-
-def test_what_is_found() -> None:
-    text = "\n\n".join(textwrap.fill(one, 60, initial_indent="  ", subsequent_indent="  ") for one in PARAGRAPHS * 2)
-    wrapping = find_wrapping(text)
-    assert wrapping is not None
-    assert wrapping.width in (59, 60)
-    assert wrapping[1:] == (2, True, False)
-    assert find_wrapping("\n".join(PARAGRAPHS)) is None
 
 
 @settings(max_examples=300, deadline=None)

@@ -11,7 +11,7 @@ import numpy as np
 import opencc
 import pytest
 
-from mspt.core.text.script import census, changed_by, chinese_script, classes_of, foreign_to_japan, has_japanese_forms, script_evidence
+from mspt.core.text.script import census, changed_by, chinese_script, foreign_to_japan, has_japanese_forms, script_evidence
 
 
 def test_every_character_is_in_one_class() -> None:
@@ -29,7 +29,6 @@ def test_long_texts_are_counted_like_short_ones() -> None:
     text = "汉字 かな abc，1\n"
     short, long = census(text), census(text * 2000)
     assert tuple(long) == tuple(number * 2000 for number in short)
-    assert len(classes_of(text)) == len(text)
 
 
 def test_tables_are_those_of_opencc() -> None:

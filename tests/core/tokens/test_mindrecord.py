@@ -75,7 +75,8 @@ def test_a_nearly_empty_last_file_is_read_with_the_full_ones(tmp_path: Path) -> 
     mindrecord.write(full, [rows(600)], 600, 2048, D)
     mindrecord.write(rest, [rows(2)], 600, 2048, D)
     assert sum(len(part) for part in mindrecord.read([full, rest])) == 602
-    assert mindrecord.page_bytes(mindrecord.row_bytes(2048, D), 2) < mindrecord.page_bytes(mindrecord.row_bytes(2048, D), 600)
+    row_bytes = 4 * (2 * 2048 + D)
+    assert mindrecord.page_bytes(row_bytes, 2) < mindrecord.page_bytes(row_bytes, 600)
 
 
 def test_the_last_column_is_the_one_that_lists_segments(files: list[Path]) -> None:
