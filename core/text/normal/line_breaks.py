@@ -28,6 +28,7 @@ from mspt.core.text.normal.line_widths import (
     Lines,
     character_table,
 )
+from mspt.core.text.normal.own_lines import own_lines
 from mspt.core.text.normal.rows import Rows, put
 from mspt.core.text.script import Codes
 
@@ -162,9 +163,10 @@ def _join(
     is_marked: bool,
     is_spaced: bool,
 ) -> int:
+    owns = own_lines(codes, table, starts, ends, indents, limits, flags, breaks, width, is_marked)
     number, joined, in_item = 0, -1, False  # the last line that was joined to the one before; whether its paragraph is an item
     for line in range(1, len(breaks)):
-        if not breaks[line] or limits[line] < width:
+        if not breaks[line] or limits[line] < width or owns[line]:
             continue
         is_first = joined != line - 1
         in_item = flags[line - 1] & ITEM != 0 if is_first else in_item

@@ -110,6 +110,50 @@ HAN_VERSE = "春风吹过小河边，两岸青山入画船。灯火几家人未�
 SIGNED = "Yours faithfully,\n\nThe keeper of the light\nLighthouse Road 1\nThe Island\n" * 3
 
 
+SYSLOG = "\n".join(f"Jan 1{number} 03:14:1{number} tower sshd[{4711 + number}]: the keeper logged in from the {number}th lamp" for number in range(8))
+SMALL_LOG = "\n".join(f"worker {number} of the tower finished the {number * 7 + 20} lamps that it had been given" for number in range(8))
+BIBLIOGRAPHY = """\
+Keeper, J. and Wright, A. 1987. On lamps that burn in wind. Sea Press.
+Ferryman, K. L. 1991. The boat and its goat: a history. Journal of Boats.
+Oilman, P., Stone, R. 2003. Prices of oil on islands. Island Letters 4.
+Stone, R. 2005. Harbour walls under a grey sky. Proceedings of Walls 12.
+Wright, A. 2011. Forty years of counting lamps. The Lighthouse Review.
+"""
+FREE_VERSE = """\
+the lamp that in the window stands alone and burns,
+a little sun for those who are at sea tonight,
+the keeper trims it with his old and patient hand,
+and asks for neither thanks nor any company;
+the winds may blow, the winter may be very long,
+"""
+HAN_LINES = "春风吹过小河边的老树，两岸青山映入客人的画船，\n灯火几家有人还没有睡，一声渔唱远在月亮中天。\n" * 3
+
+
+@pytest.mark.parametrize("text", [SYSLOG, SMALL_LOG, BIBLIOGRAPHY, VERSE, FREE_VERSE, HAN_LINES], ids=["syslog", "log", "books", "verse", "free", "han"])
+@pytest.mark.parametrize("spare", [0, 1, 4])
+def test_lines_of_their_own_stay_in_prose_of_their_width(text: str, spare: int) -> None:
+    """Though each of their ends might be one of a paragraph of that width."""
+    width = max(len(line) + sum(one > "\u2010" for one in line) for line in text.splitlines()) + spare
+    if text is HAN_LINES:
+        paragraphs, prose = HAN_PARAGRAPHS * 5, "\n\n".join(wrap_han(one, width // 2) for one in HAN_PARAGRAPHS * 5)
+    else:
+        paragraphs, prose = PARAGRAPHS * 3, "\n\n".join(textwrap.fill(one, width) for one in PARAGRAPHS * 3)
+    whole = "\n\n".join(paragraphs)
+    between = "\n\n" + text.rstrip("\n") + "\n\n"
+    assert joined(prose + between + prose) == whole + between + whole
+
+
+def test_a_paragraph_with_some_large_beginnings_is_joined() -> None:
+    """German: nearly half of the words that begin a line are written large."""
+    paragraph = (
+        "Der Hafen lag an diesem Morgen still, und die Boote drängten sich unter dem grauen Himmel, der Regen vor Mittag versprach. Der "
+        "Wärter stieg die Treppe hinab, zählte die Lampen zweimal, schrieb die Zahl in sein Buch und setzte sich ans Fenster, um auf die Fähre zu warten, die "
+        "bei solchem Wetter spät kam."
+    )
+    for width in range(44, 90):
+        assert joined("\n\n".join(textwrap.fill(paragraph, width) for _ in range(5))) == "\n\n".join([paragraph] * 5)
+
+
 @pytest.mark.parametrize("text", [VERSE, TABLE, LIST, CODE, LOG, SENTENCES, DIALOGUE, HAN_VERSE, SIGNED], ids=range(9))
 def test_lines_of_their_own_stay(text: str) -> None:
     assert joined(text) == text
