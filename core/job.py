@@ -34,6 +34,7 @@ WORKER_MEMORY = 2**30  # what one worker may need: a clean worker that held a wh
 UNITS = "units"
 SCRATCH = "scratch"
 UNITS_FILE = "units.json"
+INPUTS_FILE = "inputs.parquet"
 
 
 class Reporter(Protocol):
@@ -265,11 +266,6 @@ class Job(Generic[C]):
 
     def digest(self, name: str, value: str) -> None:
         self.digests[name] = value
-
-    def remove_scratch(self) -> None:
-        for folder in self.directory.iterdir():
-            if folder.is_dir() and (folder.name in (SCRATCH, UNITS) or folder.name.startswith(f"{UNITS}-")):
-                shutil.rmtree(folder)
 
 
 class _Watch:

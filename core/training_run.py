@@ -23,9 +23,10 @@ from mspt.core.artifact import RUN, SCHEMA_VERSION, Artifact, read_manifest, wri
 from mspt.core.config import as_plain
 from mspt.core.errors import CheckFailed, MsptError
 from mspt.core.files import disk_full, is_disk_full, link_or_copy, remove_temporaries, write_text
+from mspt.core.finishing import list_artifact_files, manifest, remove_scratch
 from mspt.core.job import Job, Reporter
 from mspt.core.lock import Lock
-from mspt.core.runner import Outcome, Plan, Request, list_artifact_files, make_plan, manifest
+from mspt.core.runner import Outcome, Plan, Request, make_plan
 from mspt.core.stage import Stage
 from mspt.core.store import Store
 
@@ -222,10 +223,11 @@ def _train(store: Store, plan: Plan, run: Artifact, changes: list[dict[str, Any]
 
 
 def _finish(plan: Plan, job: Job[Any], run: Mapping[str, Any], started: float) -> Outcome:
-    job.remove_scratch()
     value = manifest(plan, job, started) | {name: run[name] for name in ("in_force", "accepted")}
-    write_manifest(job.directory, value, list_artifact_files(job.directory, job.known))
+    records = list_artifact_files(job.directory, job.known)
     _write_run(job.directory, dict(run) | {"status": "finished"})
+    write_manifest(job.directory, value, records)  # from here on it is finished
+    remove_scratch(job.directory)
     finished = read_manifest(job.directory)
     assert finished is not None
     return Outcome(Artifact(job.directory, finished), "done", time.time() - started)

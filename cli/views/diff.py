@@ -15,7 +15,7 @@ from mspt.cli.views.verdicts import CHANGES, Change, compare, examples
 from mspt.cli.views.workspace import locate
 from mspt.core.artifact import Artifact
 from mspt.core.errors import MsptError
-from mspt.core.runner import INPUTS_FILE
+from mspt.core.job import INPUTS_FILE
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

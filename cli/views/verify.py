@@ -28,7 +28,7 @@ from mspt.cli.views.workspace import Lineage, list_entries, locate, walk_sizes
 from mspt.core.artifact import FILE_LIST, MANIFEST, UNHASHED, Artifact, FileRecord, fingerprint
 from mspt.core.errors import CheckFailed, MsptError
 from mspt.core.files import sha256_file
-from mspt.core.runner import INPUTS_FILE
+from mspt.core.job import INPUTS_FILE
 from mspt.core.store import PARTIAL_FILE, Store
 
 if TYPE_CHECKING:

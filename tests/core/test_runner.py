@@ -199,6 +199,28 @@ def test_sigkill_in_the_middle_then_resume_is_byte_identical(workspace, tmp_path
     assert data_hashes(resumed) == data_hashes(scratch)
 
 
+def test_killed_while_intermediate_files_go_away_then_resumed_is_byte_identical(workspace, tmp_path, monkeypatch):
+    """Records of units whose files are gone must not be believed."""
+    raw = make_raw(tmp_path / "raw", 50)
+    whole = workspace.run(TOY, paths=[raw], name="whole")
+
+    def remove_some(folder):
+        for path in sorted(folder.rglob("*.parquet")):
+            path.unlink()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mspt.core.finishing.shutil.rmtree", remove_some)
+        with pytest.raises(KeyboardInterrupt):
+            workspace.run(TOY, paths=[raw])
+    assert list((workspace.path / "toy" / "v1.partial" / "units").glob("*.json"))
+    resumed = workspace.run(TOY, paths=[raw])
+    assert resumed.ref == "toy@v1"
+    assert data_hashes(resumed) == data_hashes(whole)
+    assert not [path for path in resumed.root.iterdir() if path.is_dir() and path.name.startswith("units")]
+    assert not [name for name in resumed.files if name.startswith("units/")]
+
+
 def test_two_runs_of_one_name_one_is_refused(workspace, tmp_path):
     raw = make_raw(tmp_path / "raw", 400)
     process = start(workspace, raw, tmp_path / "run.py")

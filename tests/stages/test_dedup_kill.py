@@ -17,6 +17,7 @@ from mspt.core.files import is_disk_full
 from support.disks import resize, small_disk
 from support.given import given, hashes, read_rejected
 from support.inline import work_inline
+from support.units import finished_units
 
 LETTERS = "天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏"
 
@@ -117,18 +118,13 @@ def pages(first, number):
     return texts
 
 
-def records_of(partial):
-    """Units that are done, as (group, key)."""
-    return {(path.parent.name.removeprefix("units-"), path.stem) for path in partial.glob("units-*/*.json")}
-
-
 def kill_again_and_again(command, partial, seed):
     """Starts the command and kills it when it has finished two to six more units, and a moment later, until it ends by itself: at which groups of units."""
     chooser, reached = random.Random(seed), []
     while True:
-        wanted = len(records_of(partial)) + chooser.randrange(2, 7)
+        wanted = len(finished_units(partial)) + chooser.randrange(2, 7)
         process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
-        while process.poll() is None and len(records_of(partial)) < wanted:
+        while process.poll() is None and len(finished_units(partial)) < wanted:
             time.sleep(0.005)
         time.sleep(chooser.uniform(0, 0.1))
         if process.poll() is not None:
@@ -136,7 +132,7 @@ def kill_again_and_again(command, partial, seed):
             return reached
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        reached.append({group for group, _ in records_of(partial)})
+        reached.append({group for group, _ in finished_units(partial)})
 
 
 def same_but_for_names(first, second):

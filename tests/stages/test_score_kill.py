@@ -14,6 +14,7 @@ import pytest
 from support.given import given, hashes, read_all
 from support.inline import work_inline
 from support.prose import corpus
+from support.units import finished_units
 
 CONFIG = {"workers": 1, "block_documents": 7, "min_quality": 0.05}
 ODD = [
@@ -86,7 +87,7 @@ def test_kills_at_many_moments_change_nothing(workspace):
     partial, kills = workspace.path / "killed" / "v1.partial", 0
     for done in range(0, 20, 2):  # killed when so many units have a record, and a moment later
         process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        while process.poll() is None and not (partial.is_dir() and len(list(partial.glob("units*/*.json"))) >= done):
+        while process.poll() is None and (not partial.is_dir() or len(finished_units(partial)) < done):
             time.sleep(0.005)
         time.sleep(random.Random(done).uniform(0, 0.1))
         if process.poll() is not None:

@@ -25,6 +25,7 @@ from mspt.core.tokens.indexed import IndexedTokens
 from support.disks import resize, small_disk
 from support.feed import FEED, document, write_lines
 from support.inline import work_inline
+from support.units import finished_units
 
 INPUTS = {"docs": "feed", "tokenizer": "train-tokenizer"}
 
@@ -148,7 +149,7 @@ def test_kills_at_many_moments_change_nothing(chain: Any) -> None:
     partial, kills = chain.workspace.path / "killed" / "v1.partial", 0
     for done in range(0, 30, 3):
         process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        while process.poll() is None and len(list(partial.glob("units/*.json"))) < done:
+        while process.poll() is None and len(finished_units(partial)) < done:
             time.sleep(0.002)
         time.sleep(random.Random(done).uniform(0, 0.05))
         if process.poll() is not None:
