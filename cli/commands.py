@@ -145,7 +145,7 @@ _RUNNER_NAMES = frozenset({"name", "take_lock", "verify_inputs", "new", "resume"
 
 
 def run_one(shared: Context, stage: Stage, flags: Mapping[str, Any]) -> None:
-    """A stage by hand: table of its name in mspt.toml, then flags."""
+    """A stage by hand: its table in mspt.toml, then flags."""
     outcome = execute(shared, stage, str(flags.get("name") or stage.name), flags, {})
     print_outcome(shared, stage, outcome)
 
@@ -165,7 +165,7 @@ def make_request(settings: Settings, stage: Stage, name: str, flags: Mapping[str
 
     table = stage_table(settings, stage, name)
     reads = input_names(stage)
-    where = f"[{name}] of {settings.where}"
+    where = f"[{table_name(settings, stage, name)}] of {settings.where}"
     from_table = {key: value for key, value in table.items() if key not in reads}
     from_flags = {key: value for key, value in flags.items() if key not in reads | _RUNNER_NAMES}
     build_config(stage.config, from_table, where)  # so that a bad table is named as such
@@ -199,13 +199,19 @@ def input_names(stage: Stage) -> set[str]:
     return set(stage.reads) | ({"source"} if stage.paths else set())
 
 
+def table_name(settings: Settings, stage: Stage, name: str) -> str:
+    """The step's own table; the stage's where it has none (`mspt train --name second`)."""
+    return name if name in settings.tables else stage.name
+
+
 def stage_table(settings: Settings, stage: Stage, name: str) -> dict[str, Any]:
     """The step's table without `stage`; a key that is a word of Python (`from`) gets the underscore that its field has."""
     fields = input_names(stage) | {spec.name for spec in field_specs(stage.config)}
-    table = {f"{key}_" if f"{key}_" in fields else key: value for key, value in settings.table(name).items() if key != "stage"}
+    own = table_name(settings, stage, name)
+    table = {f"{key}_" if f"{key}_" in fields else key: value for key, value in settings.table(own).items() if key != "stage"}
     for key in stage.artifacts:
         if not isinstance(table.get(key, ""), str):
-            raise MsptError(f"[{name}] of {settings.where}: {key} = {table[key]!r} is no reference", f'{key} = "{stage.artifacts[key].producer}@v1"')
+            raise MsptError(f"[{own}] of {settings.where}: {key} = {table[key]!r} is no reference", f'{key} = "{stage.artifacts[key].producer}@v1"')
     return table
 
 

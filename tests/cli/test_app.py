@@ -14,7 +14,8 @@ from unittest.mock import Mock
 import pytest
 
 from mspt.cli.app import RESUME, Terminated, hoist_globals, main
-from mspt.cli.commands import next_command
+from mspt.cli.commands import make_request, next_command
+from mspt.core.config import load_settings
 from mspt.core.stage import discover, find
 
 
@@ -181,3 +182,11 @@ def test_help_on_a_terminal_keeps_brackets_and_joins_lines(monkeypatch):
 def test_only_the_wanted_command_is_built_whole(capsys):
     code, out, _ = call(capsys, "--json", "--workspace", "w", "dedup", "--help")
     assert (code, "--threshold" in out) == (0, True)
+
+
+def test_a_second_line_of_work_reads_the_table_of_its_stage_unless_it_has_its_own(tmp_path):
+    config = tmp_path / "mspt.toml"
+    config.write_text('[train]\nsteps = 7\n[wide]\nstage = "train"\nlayers = 9\n', encoding="utf-8")
+    settings, stage = load_settings(config), find("train")
+    assert [make_request(settings, stage, name, {}, {}).config.steps for name in ("train", "second", "wide")] == [7, 7, None]
+    assert make_request(settings, stage, "second", {"steps": 3}, {}).config.steps == 3
