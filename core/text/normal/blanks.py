@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mspt.core.kernel import kernel
 from mspt.core.text.normal.classes import EXOTIC_BLANKS
+from mspt.core.text.normal.columns import outside_tables
 from mspt.core.text.normal.document import Document
 from mspt.core.text.normal.rows import NO_ROWS, Rows, find_rows, put
 from mspt.core.text.script import Codes
@@ -23,10 +24,11 @@ MAX_LINE_ENDS = 3  # in a row: two blank lines
 
 def blanks(document: Document) -> Rows:
     """Runs of blanks inside lines to one blank, or to a tab where there was one (cells of a row). At a line's start indentation stays, of plain blanks, but the
-    ideographic one, which is mere layout. Lines indented by four blanks or a tab, which may be code, stay."""
+    ideographic one, which is mere layout. Lines indented by four blanks or a tab, which may be code, stay,
+    and so do columns."""
     if document.form not in PROSE_FORMS:
         return NO_ROWS
-    return document.outside_elements(find_rows(_find_runs, document.codes, _kinds(), document.fences))
+    return document.outside_elements(outside_tables(document.codes, find_rows(_find_runs, document.codes, _kinds(), document.fences)))
 
 
 @cache

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from mspt.core.text.form import HEAD_CHARACTERS
+from mspt.core.text.normal.compounds import makes_compound
 from mspt.core.text.normal.document import Document, Edits
 from mspt.core.text.normal.page_signs import HAN, MAX_SCATTERED, MIN_CUT_WORDS, MIN_LIGATURES, MIN_PAIRS, PageSigns, page_signs
 from mspt.core.text.normal.running_lines import may_have_running_lines, running_lines
@@ -154,8 +155,8 @@ def _joined_words(document: Document) -> Iterator[Edit]:
 def cut_words(text: str) -> Iterator[CutWord]:
     """The words that line ends cut.
 
-    The hyphen stays where the word has one elsewhere (well-known), or where both parts are words and the whole is none (tax-payer); it goes where the whole
-    word occurs elsewhere, or its parts do not. A soft hyphen is no part of a word.
+    The hyphen stays where the word has one elsewhere (well-known), or the whole occurs nowhere else and both parts are words (tax-payer) or one of them is
+    one with which compounds are made; else it goes. Words are those of the text and the function words. A soft hyphen is no part of a word.
     """
     found = [(match, _left(text, match), LETTERS.match(text, match.end())) for match in LINE_END.finditer(text)]
     breaks = [(match, left[0], right[0]) for match, left, right in found if left and right]
@@ -167,7 +168,7 @@ def cut_words(text: str) -> Iterator[CutWord]:
     for match, left, right in breaks:
         one, two = left.lower(), right.lower()
         is_name = right[0].isupper() and not left.isupper()  # Anglo-American
-        is_compound = f"{one}-{two}" in compounds or (words[one + two] <= 0 and words[one] > 0 and words[two] > 0)
+        is_compound = f"{one}-{two}" in compounds or (words[one + two] <= 0 and makes_compound(one, two, words))
         yield CutWord(match.start(), match.end(), match[1], "-" if match[0][0] != "\xad" and (is_name or is_compound) else "")
 
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import textwrap
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,10 @@ def test_where_all_is_spaced_words_are_too() -> None:
         ("a well-\nknown man is well-known", "a well-known\nman is well-known"),
         ("the tax-\npayer: a tax, a payer", "the tax-payer:\na tax, a payer"),
         ("govern-\nment of a government, a govern, a ment", "government\nof a government, a govern, a ment"),
+        ("a well-\nknown man", "a well-known\nman"),
+        ("a system-\nspecific way", "a system-specific\nway"),
+        ("her well-\nness was self-\nish", "her wellness\nwas selfish"),
+        ("the high-\nway is no highway", "the highway\nis no highway"),
         ("Anglo-\nAmerican", "Anglo-American"),
         ("OP-\nTIONAL now", "OPTIONAL\nnow"),
         ("  the soft\xad\n  ware was", "  the software\n  was"),
@@ -154,6 +159,23 @@ def test_what_a_text_came_from(text: str, profile: str) -> None:
 def test_share_of_one_character_lines() -> None:
     assert one_character_lines("a\nbc\n\n中\n-\n") == 0.5  # of four lines: the dash says nothing
     assert one_character_lines("") == 0.0
+
+
+def test_real_compounds_and_words_cut_at_line_ends(shared: Path) -> None:
+    """Of 778 compounds of e-books 127 kept their hyphen and now half, of 765 of manuals 448 and now 598, where the page says nothing of most."""
+    kept: Counter[bool] = Counter()
+    joined: Counter[bool] = Counter()
+    with gzip.open(shared / "data" / "en_techdocs.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for line in lines:
+            page = json.loads(line)["text"][:3000]
+            for match in re.finditer(r"(?<=\s)[a-z]{2,}-(?=[a-z]{2,}[\s.,;])", page):
+                found = [word.hyphen for word in cut_words(f"{page[: match.end()]}\n{page[match.end() :]}") if word.place == match.end() - 1]
+                kept.update(hyphen == "-" for hyphen in found)
+            for match in list(re.finditer(r"(?<=\s)[a-z]{3}[aeiou](?=[b-df-hj-np-tv-z][a-z]{3,}[\s.,;])", page))[:8]:
+                found = [word.hyphen for word in cut_words(f"{page[: match.end()]}-\n{page[match.end() :]}") if word.place == match.end()]
+                joined.update(hyphen == "" for hyphen in found)
+    assert kept[True] >= 0.7 * kept.total() > 300
+    assert joined[True] >= 0.995 * joined.total() > 1000
 
 
 @settings(max_examples=500, deadline=None)
