@@ -144,11 +144,12 @@ class InputCheck:
 
 
 def open_rows(data: Artifact, tokenizer: Tokenizer) -> PackedRows:
-    """The training rows."""
+    """The training rows, with the phases that they were packed in."""
     from mspt.core.nn.reader import PackedRows
 
     files = [data.path(name) for name in sorted(data.files) if name.startswith("train-") and name.endswith(".mindrecord")]
-    return PackedRows.open(files, vocab_size=tokenizer.vocab_size)
+    phases = tuple(phase["first_row"] for phase in data.stats.get("phases", ()) if "first_row" in phase)
+    return PackedRows.open(files, vocab_size=tokenizer.vocab_size, phases=phases or (0,))
 
 
 def open_validation_rows(config: TrainConfig, data: Artifact, model: ModelConfig) -> Validation | None:
@@ -347,5 +348,6 @@ STAGE = Stage(
     },
     lifecycle="run",
     acceptable=ACCEPTABLE,
+    revision=2,
     next="eval",
 )

@@ -3,6 +3,8 @@
     rows = PackedRows.open(files, vocab_size=32000)
     for batch in rows.batches(first=trained_rows, batch_size=64, seed=1):    # endless: epoch after epoch, each in an order of its own
 
+Phases of a mixture follow each other in every epoch; rows are mixed inside of each.
+
 Row number r of a run (from 0) is row `order(seed, r // n)[r % n]` of the files in the given order, whatever was read before: a run resumes at
 row r by handing the sampler the indices from r on. (`dataset.skip` would read and drop every row before it: 29,000 rows/s.)
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import mindspore.dataset as ds
@@ -37,9 +40,10 @@ class PackedRows:
     max_documents: int
     vocab_size: int
     chosen: tuple[int, ...] | None = None  # the rows of the files that these are; None: all
+    phases: tuple[int, ...] = (0,)  # the first row of each phase, ascending from 0
 
     @classmethod
-    def open(cls, files: Sequence[Path], *, vocab_size: int) -> PackedRows:
+    def open(cls, files: Sequence[Path], *, vocab_size: int, phases: tuple[int, ...] = (0,)) -> PackedRows:
         """Read the sizes and check the first row. Raises InputError where the files are missing, empty or hold other columns."""
         missing = [file for file in files for part in (file, file.with_name(file.name + ".db")) if not part.is_file()]
         if missing or not files:
@@ -51,21 +55,22 @@ class PackedRows:
         first = next(read_rows(files, np.zeros(1, np.int64)), None)
         if first is None:
             raise InputError(f"{files[0].name} and its {len(files) - 1} sisters hold no row", "pack more documents")
-        rows = cls(tuple(files), dataset.get_dataset_size(), first.input_ids.shape[1], first.actual_seq_len.shape[1], vocab_size)
+        rows = cls(tuple(files), dataset.get_dataset_size(), first.input_ids.shape[1], first.actual_seq_len.shape[1], vocab_size, phases=phases)
         rows.check(first, 0)
         return rows
 
     def choose(self, numbers: Sequence[int]) -> PackedRows:
-        """Only these rows, in this order."""
-        return replace(self, num_rows=len(numbers), chosen=tuple(numbers))
+        """Only these rows, in this order, as one phase."""
+        return replace(self, num_rows=len(numbers), chosen=tuple(numbers), phases=(0,))
 
     def read(self, numbers: npt.NDArray[np.int64]) -> Iterator[Batch]:
         """The rows of these numbers, each as a batch of one."""
         return read_rows(self.files, numbers if self.chosen is None else np.array(self.chosen)[numbers])
 
     def order(self, seed: int, epoch: int) -> npt.NDArray[np.int64]:
-        """The permutation of the rows in an epoch."""
-        order: npt.NDArray[np.int64] = np.random.Generator(np.random.Philox(key=[seed, epoch])).permutation(self.num_rows)
+        """The permutation of the rows in an epoch: phase after phase."""
+        random = np.random.Generator(np.random.Philox(key=[seed, epoch]))
+        order: npt.NDArray[np.int64] = np.concatenate([start + random.permutation(end - start) for start, end in pairwise((*self.phases, self.num_rows))])
         return order
 
     def indices(self, first: int, count: int, seed: int) -> npt.NDArray[np.int64]:

@@ -154,7 +154,10 @@ def test_the_blend_file_is_what_the_loader_reads(chain: Any) -> None:
 # --- phases ------------------------------------------------------------------------------------------------------------
 
 
-def test_phases_follow_each_other_in_the_rows(chain: Any) -> None:
+def test_phases_follow_each_other_in_the_rows_and_in_training(chain: Any) -> None:
+    from mspt.core.tokens.tokenizer import load
+    from mspt.stages.train import open_rows
+
     phases = {"phase": [{"until_tokens": 20_000, "shares": {"zh": 0.7, "long": 0.0}}, {"until_tokens": "45k", "shares": {"topics": 1.0}}]}
     made = pack(chain, "phases", mixture=phases)
     first, second = made.stats["phases"]
@@ -167,6 +170,9 @@ def test_phases_follow_each_other_in_the_rows(chain: Any) -> None:
         by_phase[line["row"] >= second["first_row"]][line["source"]] += line["end"] - line["start"]
     for found, told in zip(by_phase, (first, second), strict=True):
         assert {s: found[s] for s in told["sources"]} == {s: figures["realised"] for s, figures in told["sources"].items()}
+    rows = open_rows(made, load(chain.tokens.directory))
+    order = rows.order(seed=1, epoch=0)
+    assert [set(part) for part in np.split(order, [second["first_row"]])] == [set(range(second["first_row"])), set(range(second["first_row"], rows.num_rows))]
     assert by_phase[0]["long"] == 0
     assert by_phase[0]["zh"] / sum(by_phase[0].values()) == pytest.approx(0.7, abs=0.05)
     assert set(by_phase[1]) == {"topics"}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,17 @@ def test_every_epoch_has_every_row_once_in_an_order_of_its_own(packed: PackedRow
     assert all(sorted(epoch) == list(range(37)) for epoch in epochs)
     assert len({tuple(epoch) for epoch in epochs}) == 4
     assert tokens != first_tokens(packed, 0, 37, 4, seed=2)
+
+
+def test_phases_follow_each_other_in_every_epoch(packed: PackedRows) -> None:
+    """Rows 0-9, 10-29 and 30-36: each mixed inside of itself, also where a run starts in the middle."""
+    phased = replace(packed, phases=(0, 10, 30))
+    tokens = first_tokens(phased, 0, 74, 1)
+    for epoch in (tokens[:37], tokens[37:]):
+        assert [sorted(epoch[:10]), sorted(epoch[10:30]), sorted(epoch[30:])] == [list(range(10)), list(range(10, 30)), list(range(30, 37))]
+        assert epoch[10:30] != sorted(epoch[10:30])
+    assert tokens[:37] != tokens[37:]
+    assert first_tokens(phased, 33, 3, 4) == tokens[33:45]
 
 
 @pytest.mark.parametrize("first", [0, 8, 36, 60, 111])
