@@ -4,9 +4,9 @@
 
 One model learns from four fifths of the documents of the sets, at once, and measures windows of the last fifth: as they are, and corrupted
 (core/quality/corruptions.py). Machine spam is `spam-template`; without a bar stand the other corruptions and `babble`, a chain that goes on from each word
-(Han: character) with one that followed it in the held-out texts. Printed for each set: the median perplexity of each kind, and AUCs, the probability that a
-text of the first kind has a lower perplexity than one of the second. Then MB/s of UTF-8 a core (process time, best of 3): training, perplexity, entropy,
-share of function words, with what lies between text and number.
+(Han: character) with one that followed it in the held-out texts. Printed for each set: the medians of each kind, of perplexity and of relative perplexity
+(over that of the words one by one), and AUCs, the probability that a text of the first kind has a lower one than one of the second. Then MB/s of UTF-8 a
+core (process time, best of 3): training, perplexity, entropy, share of function words, with what lies between text and number.
 """
 
 from __future__ import annotations
@@ -66,13 +66,15 @@ def babbler(texts: Sequence[str]) -> Callable[[str, random.Random], str]:
     return babble
 
 
-def measure(model: Model, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-    return np.array([model.score(text).perplexity or 0.0 for text in texts], np.float32)
+def measure(model: Model, texts: Sequence[str]) -> npt.NDArray[np.float64]:
+    """[texts, 2]: perplexity and relative perplexity."""
+    found = [model.score(text) for text in texts]
+    return np.array([(score.perplexity or 0.0, score.relative or 0.0) for score in found], np.float64)
 
 
-def lower(first: npt.NDArray[np.float32], second: npt.NDArray[np.float32]) -> str:
-    value = auc(-first, -second)
-    return f"{value:.4f}{'' if value >= BAR else ' (under the bar)'}"
+def lower(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> str:
+    values = [auc(-first[:, i], -second[:, i]) for i in range(2)]
+    return "".join(f"{value:>10.4f}{'' if value >= BAR else ' !':2s}" for value in values)
 
 
 def rank(name: str, model: Model, texts: Sequence[str]) -> None:
@@ -81,12 +83,15 @@ def rank(name: str, model: Model, texts: Sequence[str]) -> None:
     kinds = {"prose": prose} | {kind: [make(text, chooser) for text in prose] for kind, make in {**CORRUPTIONS, "babble": babbler(texts)}.items()}
     found = {kind: measure(model, own) for kind, own in kinds.items()}
     print(f"\n{name}: {len(prose)} held-out windows of {SHORTEST} to {WINDOW} characters")
-    print("  median perplexity: " + ", ".join(f"{kind} {np.median(own):,.0f}" for kind, own in found.items()))
+    print("  median perplexity: " + ", ".join(f"{kind} {np.median(own[:, 0]):,.0f}" for kind, own in found.items()))
+    print("  median relative perplexity: " + ", ".join(f"{kind} {np.median(own[:, 1]):.2f}" for kind, own in found.items()))
+    print(f"  {'AUC (! under the bar)':40s}perplexity  relative")
     spam, *shuffled = "spam-template", "shuffled-words", "shuffled-characters"
     for first, second in [("prose", spam), *(("prose", kind) for kind in shuffled), *((spam, kind) for kind in shuffled)]:
-        print(f"  {first + ' before ' + second:40s} {lower(found[first], found[second])}")
+        print(f"  {first + ' before ' + second:40s}{lower(found[first], found[second])}")
     others = [kind for kind in found if kind not in ("prose", spam, *shuffled)]
-    print("  no bar: prose before " + ", ".join(f"{kind} {auc(-found['prose'], -found[kind]):.3f}" for kind in others))
+    for i, name in enumerate(("perplexity", "relative perplexity")):
+        print(f"  no bar, {name}: prose before " + ", ".join(f"{kind} {auc(-found['prose'][:, i], -found[kind][:, i]):.3f}" for kind in others))
 
 
 def rate(work: Callable[[], object], texts: Sequence[str], repeats: int = REPEATS) -> float:

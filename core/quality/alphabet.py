@@ -26,13 +26,16 @@ LONG_WORD = 24  # letters: what is longer counts as a word for each so many
 CASED = 0x1E944  # behind the last letter that has two cases (Adlam)
 LINE_END = np.uint32(0x0A)
 LETTER, NUMBER, SPACE, SINGLE = np.uint8(0), np.uint8(1), np.uint8(2), np.uint8(3)
+WHOLE, INITIAL, FURTHER = np.uint8(0), np.uint8(1), np.uint8(2)  # what a symbol is of: the first and the other letters of a spelled word, or something whole
 _BUCKET_BITS = 16  # of the words' hashes: one word in a bucket at most, on average
 
 
 class Symbols(NamedTuple):
-    """A document as a model reads it. values: BOUNDARY and what follows, uint16; for each line that holds something where it ends in them, and its units."""
+    """A document as a model reads it. values: BOUNDARY and what follows, uint16; parts: WHOLE, INITIAL or FURTHER for each; for each line that holds something
+    where it ends in them, and its units."""
 
     values: NDArray[np.uint16]
+    parts: NDArray[np.uint8]
     line_ends: NDArray[np.int64]
     line_units: NDArray[np.int64]
 
@@ -53,10 +56,11 @@ class Alphabet:
 
     def read(self, text: str) -> Symbols:
         codes = code_points(text)
-        values, ends, units = np.empty(len(codes) + 1, np.uint16), np.empty(len(codes) + 1, np.int64), np.zeros(len(codes) + 1, np.int64)
+        values, parts = np.empty(len(codes) + 1, np.uint16), np.zeros(len(codes) + 1, np.uint8)
+        ends, units = np.empty(len(codes) + 1, np.int64), np.zeros(len(codes) + 1, np.int64)
         first_word = FIRST + len(self.characters)
-        num, lines = _read(codes, folding(), kinds(), self._table, self.words, self._buckets, first_word, values, ends, units)
-        return Symbols(values[:num], ends[:lines], units[:lines])
+        num, lines = _read(codes, folding(), kinds(), self._table, self.words, self._buckets, first_word, values, parts, ends, units)
+        return Symbols(values[:num], parts[:num], ends[:lines], units[:lines])
 
 
 def choose_alphabet(texts: Iterable[str], min_count: int) -> Alphabet:
@@ -143,10 +147,11 @@ def _read(
     buckets: NDArray[np.uint32],
     first_word: int,
     values: NDArray[np.uint16],
+    parts: NDArray[np.uint8],
     line_ends: NDArray[np.int64],
     line_units: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Fill the arrays, say how many symbols and lines there are."""
+    """Fill the arrays (parts: zeros), say how many symbols and lines there are."""
     values[0] = BOUNDARY
     num, lines, line_start, i, n = 1, 0, 1, 0, len(codes)
     while i < n:
@@ -168,7 +173,7 @@ def _read(
                     num, known = num + 1, True
             if not known:
                 for k in range(i, end):
-                    values[num] = table[codes[k]]
+                    values[num], parts[num] = table[codes[k]], INITIAL if k == i else FURTHER
                     num += 1
             i = end
         else:

@@ -63,21 +63,21 @@ class Judgement:
 def judge(live: pa.Table, settings: Settings) -> Judgement:
     """live: signals and Settings.columns of live documents."""
     languages = live.column("lang").to_pylist()
-    found = live.column("perplexity").to_pylist() if "perplexity" in live.column_names else [None] * live.num_rows
+    found, relative = (live.column(name).to_pylist() if name in live.column_names else [None] * live.num_rows for name in ("perplexity", "relative_perplexity"))
     columns = {"weight": weights(live, settings.expression, settings.coefficients)}
     if settings.buckets is not None:
         names = [settings.buckets.name(value, lang) for value, lang in zip(found, languages, strict=True)]
         columns["perplexity_bucket"] = pa.array(names, pa.string())
     # As float32, which the column holds: a document of exactly that quality stays.
     least = None if settings.min_quality is None else pa.scalar(settings.min_quality, pa.float32()).as_py()
-    rows = zip(live.column("quality").to_pylist(), found, languages, strict=True)
-    return Judgement(pa.table(columns), [_violation(quality, value, lang, least, settings) for quality, value, lang in rows])
+    rows = zip(live.column("quality").to_pylist(), found, relative, languages, strict=True)
+    return Judgement(pa.table(columns), [_low(quality, least, settings) or settings.limits.judge(value, lang, own) for quality, value, own, lang in rows])
 
 
-def _violation(quality: float, perplexity: float | None, lang: str | None, least: float | None, settings: Settings) -> Violation | None:
+def _low(quality: float, least: float | None, settings: Settings) -> Violation | None:
     if least is not None and settings.min_quality is not None and not quality >= least:
         return Violation(LOW_QUALITY, quality, settings.min_quality)
-    return settings.limits.judge(perplexity, lang)
+    return None
 
 
 def rows_to_cut(table: pa.Table, judgement: Judgement, settings: Settings) -> list[int]:

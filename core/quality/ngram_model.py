@@ -4,6 +4,11 @@
 symbols, the sizes of the orders 2 and on, their entries (key, p and gamma in 16 bytes, sorted by key) and where the buckets of the keys' leading bits begin.
 It is mapped, not read: the workers of a machine share its memory.
 
+Perplexity of rare words is high however well they stand in order: an advertisement of today beside novels costs what their own words cost when they are
+shuffled. `relative` takes that out: probability in context over probability one by one, the syntactic log-odds ratio (SLOR) of Pauls and Klein 2012
+(Large-scale syntactic language modeling with treelets) and Kann, Rothe and Filippova 2018 (eq. 1), as a perplexity. A spelled word counts as frequent as
+what was seen once.
+
 A text is read from left to right. Each symbol's probability is looked up in the longest context that the symbol before it had; a context in which it never
 followed costs its gamma and loses its first symbol. Probabilities are multiplied, with powers of two taken out, and one logarithm is taken at the end.
 """
@@ -22,9 +27,9 @@ from numpy.typing import NDArray
 from mspt.core.dedup.arrays import map_arrays, save_arrays
 from mspt.core.errors import InputError
 from mspt.core.kernel import fmix64, kernel
-from mspt.core.quality.alphabet import UNKNOWN, Alphabet, choose_alphabet
+from mspt.core.quality.alphabet import FURTHER, UNKNOWN, WHOLE, Alphabet, Symbols, choose_alphabet
 from mspt.core.quality.kneser_ney import Estimates, estimate
-from mspt.core.quality.ngrams import BITS, I64, U16, U32, U64, bucket_bits, buckets, fill_prefixes, power
+from mspt.core.quality.ngrams import BITS, I64, U8, U16, U32, U64, bucket_bits, buckets, fill_prefixes, power
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
@@ -36,20 +41,27 @@ _SMALL = 2.0**-_SCALE_BITS
 
 
 class Score(NamedTuple):
-    """How likely a text is: natural logarithm of its probability, and the units (alphabet.py) that it is of; the same for each line that holds something."""
+    """How likely a text is: natural logarithm of its probability, and the units (alphabet.py) that it is of; the same for each line that holds something.
+    log_alone: of the probability of its symbols one by one."""
 
     log_probability: float
     units: int
     lines: tuple[tuple[float, int], ...]
+    log_alone: float
 
     @property
     def perplexity(self) -> float | None:
         """exp of the mean of -ln p over the units; None of a text without any."""
         return perplexity(self.log_probability, self.units)
 
+    @property
+    def relative(self) -> float | None:
+        """Perplexity over that of the same symbols one by one: far below 1 where words follow one another as in the reference, above 1 in any other order."""
+        return perplexity(self.log_probability - self.log_alone, self.units)
+
 
 def perplexity(log_probability: float, units: int) -> float | None:
-    return math.exp(min(MAX_LOG, -log_probability / units)) if units else None
+    return math.exp(max(-MAX_LOG, min(MAX_LOG, -log_probability / units))) if units else None
 
 
 @dataclass(frozen=True)
@@ -75,7 +87,12 @@ class Model:
         _score(symbols.values, symbols.line_ends, self.unigrams, self.entries, values, self.starts, self.sizes, bits, unseen, mantissas, exponents)
         logs = [math.log(m) + e * math.log(2) for m, e in zip(mantissas.tolist(), exponents.tolist(), strict=True)]
         units = symbols.line_units.tolist()
-        return Score(math.fsum(logs), sum(units), tuple(zip(logs, units, strict=True)))
+        return Score(math.fsum(logs), sum(units), tuple(zip(logs, units, strict=True)), self._alone(symbols, unseen))
+
+    def _alone(self, symbols: Symbols, unseen: float) -> float:
+        once = 1.0 / max(1, int(self.sizes[0]))  # p of the single symbols counts pairs: what stands in one of them
+        mantissa, exponent = _alone(symbols.values, symbols.parts, self.unigrams, once, unseen)
+        return math.log(mantissa) + exponent * math.log(2)
 
     def probability(self, context: Sequence[int], symbol: int) -> float:
         """p(symbol | context) of symbols, without the share of UNKNOWN: by the kernel that scores texts, in a text that is all context."""
@@ -196,6 +213,23 @@ def _score(
             mantissas[line], exponents[line] = value, exponent
             line += 1
             value, exponent = 1.0, 0
+
+
+@kernel
+def _alone(symbols: U16, parts: U8, unigrams: F32, once: float, unseen: float) -> tuple[float, int]:
+    """Probability of symbols[1:] one by one as mantissa and exponent of two; once: of a spelled word."""
+    value, exponent = 1.0, 0
+    for i in range(1, len(symbols)):
+        if parts[i] == WHOLE:
+            value *= unigrams[symbols[i], 0]
+            if symbols[i] == UNKNOWN:
+                value *= unseen
+        elif parts[i] != FURTHER:
+            value *= once
+        if value < _SMALL:
+            value *= _SCALE
+            exponent -= _SCALE_BITS
+    return value, exponent
 
 
 @kernel

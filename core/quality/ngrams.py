@@ -16,6 +16,7 @@ from mspt.core.dedup.sorting import sort_by_key
 from mspt.core.kernel import fmix64, kernel
 from mspt.core.quality.alphabet import BOUNDARY
 
+U8 = NDArray[np.uint8]
 U16 = NDArray[np.uint16]
 U32 = NDArray[np.uint32]
 U64 = NDArray[np.uint64]

@@ -27,17 +27,19 @@ MIN_CHARACTERS = 10_000  # of a language in the reference, for its documents to 
 MIN_PARAGRAPH = 20  # units: the perplexity of fewer says little
 HEAD, MIDDLE, TAIL = "head", "middle", "tail"
 HEAD_SHARE, TAIL_SHARE = 0.3, 0.6
-HIGH_RULE, LOW_RULE = "high-perplexity", "low-perplexity"
+HIGH_RULE, LOW_RULE, RELATIVE_RULE = "high-perplexity", "low-perplexity", "high-relative-perplexity"
 
 
 class Measured(NamedTuple):
-    """perplexity: of the document; worst_paragraph: the highest of its paragraphs (lines) of MIN_PARAGRAPH units and more; None where there is none."""
+    """perplexity: of the document; worst_paragraph: the highest of its paragraphs (lines) of MIN_PARAGRAPH units and more; relative: of the document, beside
+    that of its words one by one; None where there is none."""
 
     perplexity: float | None
     worst_paragraph: float | None
+    relative: float | None
 
 
-NOT_MEASURED = Measured(None, None)
+NOT_MEASURED = Measured(None, None, None)
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Reference:
         if not self.knows(lang):
             return NOT_MEASURED
         score = self.model.score(text)
-        return Measured(score.perplexity, max((p for p in _of_paragraphs(score) if p is not None), default=None))
+        return Measured(score.perplexity, max((p for p in _of_paragraphs(score) if p is not None), default=None), score.relative)
 
     def paragraphs(self, text: str, lang: str | None) -> list[float | None]:
         """Of each paragraph that holds a symbol; None of one that is too short, or of a language that is not measured."""
@@ -159,19 +161,21 @@ class Violation:
 
 @dataclass(frozen=True)
 class Limits:
-    """Perplexities beyond which a document is dropped: what a person set, and a percentile of each language's documents."""
+    """Perplexities beyond which a document is dropped: what a person set, and a percentile of each language's documents. relative: most relative perplexity."""
 
     most: ByLanguage = ByLanguage()
     most_by_percentile: ByLanguage = ByLanguage()
     least: ByLanguage = ByLanguage()
     percentile: float | None = None  # that most_by_percentile is of, 0 to 100
+    relative: ByLanguage = ByLanguage()
 
     @property
     def empty(self) -> bool:
-        return self.most.empty and self.most_by_percentile.empty and self.least.empty
+        return self.most.empty and self.most_by_percentile.empty and self.least.empty and self.relative.empty
 
-    def judge(self, value: float | None, lang: str | None) -> Violation | None:
-        """The first rule that a document of this perplexity breaks. One that was not measured breaks none."""
+    def judge(self, value: float | None, lang: str | None, relative: float | None = None) -> Violation | None:
+        """The first rule that a document of this perplexity, and of this relative one, breaks. One that was not measured breaks none; paragraphs have no
+        relative perplexity."""
         if value is None:
             return None
         most, ranked, least = self.most.of(lang), self.most_by_percentile.of(lang), self.least.of(lang)
@@ -181,4 +185,7 @@ class Limits:
             return Violation(HIGH_RULE, value, ranked, f"percentile {self.percentile:g} of {lang}")
         if least is not None and value < least:
             return Violation(LOW_RULE, value, least)
+        disordered = self.relative.of(lang)
+        if disordered is not None and relative is not None and relative > disordered:
+            return Violation(RELATIVE_RULE, relative, disordered)
         return None

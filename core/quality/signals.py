@@ -10,6 +10,7 @@
 | domain_confidence    | the probability that the model gives to its first choice                                     |
 | perplexity           | by the reference, of the document; null where it does not know the language                  |
 | paragraph_perplexity | of its worst paragraph                                                                       |
+| relative_perplexity  | perplexity over that of its words one by one                                                 |
 
 The domain where a model is given, perplexity where a reference is.
 """
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 ALWAYS = pa.schema([("quality", pa.float32()), ("characters", pa.int64()), ("entropy", pa.float32()), ("stop_word_share", pa.float32())])
 BY_DOMAIN = pa.schema([("domain", pa.string()), ("domain_confidence", pa.float32())])
-BY_REFERENCE = pa.schema([("perplexity", pa.float32()), ("paragraph_perplexity", pa.float32())])
+BY_REFERENCE = pa.schema([("perplexity", pa.float32()), ("paragraph_perplexity", pa.float32()), ("relative_perplexity", pa.float32())])
 
 
 def signal_names(*, with_reference: bool, with_domain: bool) -> list[str]:

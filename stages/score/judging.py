@@ -54,8 +54,9 @@ def judge_all(job: Job[ScoreConfig], docs: Docs, signals: Sequence[Path], names:
 def read_settings(config: ScoreConfig, known: Sequence[str], *, measured: bool) -> Settings:
     """What a person set, but for percentiles, which need all documents. MsptError where it cannot be."""
     parse_shares(config.shares)
-    limited = config.max_perplexity or config.min_perplexity or config.max_perplexity_percentile is not None
-    if config.paragraphs and not limited:
+    limits_text = config.max_perplexity or config.min_perplexity or config.max_perplexity_percentile is not None
+    limited = limits_text or config.max_relative_perplexity
+    if config.paragraphs and not limits_text:
         raise MsptError("--paragraphs without a limit cuts nothing", "give --max-perplexity, --max-perplexity-percentile or --min-perplexity")
     if limited and not measured:
         hint = "mspt train-perplexity --docs REF, then mspt score --perplexity train-perplexity"
@@ -63,8 +64,10 @@ def read_settings(config: ScoreConfig, known: Sequence[str], *, measured: bool) 
     expression = parse_weight(config.weight)
     if expression is not None:
         expression.check(known)
-    most, least = (parse_by_language(name, getattr(config, name)) for name in ("max_perplexity", "min_perplexity"))
-    return Settings(Coefficients(config.quality, config.length, config.repeat), expression, config.min_quality, Limits(most=most, least=least))
+    names = ("max_perplexity", "min_perplexity", "max_relative_perplexity")
+    most, least, relative = (parse_by_language(name, getattr(config, name)) for name in names)
+    limits = Limits(most=most, least=least, relative=relative)
+    return Settings(Coefficients(config.quality, config.length, config.repeat), expression, config.min_quality, limits)
 
 
 def _warn_of_own_reference(job: Job[ScoreConfig]) -> None:

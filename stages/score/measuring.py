@@ -19,8 +19,8 @@ from mspt.stages.score.files import SIGNALS
 
 # Settings that are about what was measured, not about measuring: an earlier version that differs in these only has the same signals.
 JUDGING = frozenset(
-    {"quality", "length", "repeat", "weight", "min_quality", "max_perplexity", "max_perplexity_percentile", "min_perplexity", "paragraphs",
-     "block_documents", "low_block"}
+    {"quality", "length", "repeat", "weight", "min_quality", "max_perplexity", "max_perplexity_percentile", "min_perplexity",
+     "max_relative_perplexity", "paragraphs", "block_documents", "low_block"}
 )  # fmt: skip
 MEASURED_FROM = ("docs", "scorer", "domains", "perplexity")
 

@@ -14,7 +14,7 @@ from mspt.core.config import SampleSettings
 from mspt.core.errors import MsptError
 from mspt.core.quality import perplexity, scorer
 from mspt.core.quality.features import shuffle_words
-from mspt.core.quality.perplexity import HIGH_RULE, LOW_RULE, Reference
+from mspt.core.quality.perplexity import HIGH_RULE, LOW_RULE, RELATIVE_RULE, Reference
 from mspt.core.shards import Docs
 from mspt.core.stage import Job, Stage
 from support.given import given, hashes, read_all, read_rejected
@@ -86,6 +86,7 @@ def test_the_columns_are_those_of_the_reference(ready):
         if row["keep"]:
             expected = reference.measure(row["text"], row["lang"])
             assert row["perplexity"] == (None if row["lang"] == "fr" else pytest.approx(expected.perplexity, rel=1e-6))
+            assert row["relative_perplexity"] == (None if row["lang"] == "fr" else pytest.approx(expected.relative, rel=1e-6))
             assert row["characters"] == len(row["text"])
             assert 3 < row["entropy"] < 5
     assert [rows["french"][name] for name in ("perplexity", "perplexity_bucket")] == [None, None]
@@ -125,6 +126,15 @@ def test_limits_of_perplexity_drop_with_a_row(ready):
     assert all(row["value"] == pytest.approx(plain[row["ref"]]) and row["stage"] == "score" and row["text"] for row in rejected)
     assert made.manifest["counts"] == {"in": 41, "out": 30, "rejected": {HIGH_RULE: 9, LOW_RULE: 2}, "removed": {}}
     assert sum(row["keep"] for row in read_all(made)) == 30
+
+
+def test_a_limit_of_relative_perplexity_drops_what_is_in_no_order(ready):
+    before = score(ready)
+    made = score(ready, max_relative_perplexity=["en=1"])
+    assert any(f"are those of {before.ref}" in line for line in ready.notes.notes)  # no text is read for another limit
+    assert {row["ref"]: row["rule"] for row in read_rejected(made)} == {f"bad{i}": RELATIVE_RULE for i in range(20)}
+    with pytest.raises(MsptError, match="--paragraphs without a limit"):
+        score(ready, max_relative_perplexity=["en=1"], paragraphs=True)
 
 
 def test_single_paragraphs_are_cut_with_a_row(ready):

@@ -27,6 +27,7 @@ def test_units_and_lines():
     found = alphabet.read("\n xyz 天地!\n\n" + "q" * 24 + "\n" + "q" * 49 + " 12,34")
     assert found.line_ends.tolist() == [7, 31, 83]  # 3 + 3 symbols behind BOUNDARY, 24, 49 + 3
     assert found.line_units.tolist() == [4, 1, 6]  # xyz 天 地 !; one word; 3 for 49 letters, 12 , 34
+    assert found.parts.tolist() == [0, 1, 2, 2, 0, 0, 0, 1, *[2] * 23, 1, *[2] * 48, 0, 0, 0]
     empty = alphabet.read(" \n")
     assert (len(empty.values), len(empty.line_ends), len(empty.line_units)) == (1, 0, 0)
 

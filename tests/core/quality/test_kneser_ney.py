@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections import Counter
@@ -99,6 +100,24 @@ def test_three_discounts_and_the_score_of_a_text():
     assert score.perplexity == pytest.approx(math.exp(-sum(logs) / 10), rel=1e-6)
 
 
+def test_relative_perplexity_is_that_of_the_text_over_that_of_its_symbols_one_by_one():
+    texts = [*ENOUGH, "the old house", "the old door", "a house"]
+    model = train(texts, 3, 2)
+    documents = read(model, texts)
+    book = Textbook(documents, len(model.alphabet), 3)
+    text = "天地\nthe old zzz, 龘"  # zzz is spelled: one unit
+    score, (symbols,) = model.score(text), read(model, [text])
+    assert score.units == 7
+    whole = symbols[1:5]  # 天 地 the old
+    pairs = {(a, b) for d in documents for a, b in itertools.pairwise(d)}
+    alone = sum(math.log(book.p((), s)) for s in whole) + math.log(1 / len(pairs))  # a spelled word: in one of all pairs
+    alone += 2 * (math.log(book.p((), int(UNKNOWN))) - math.log(ASSIGNED - len(model.alphabet.characters)))  # the comma and 龘
+    assert score.log_alone == pytest.approx(alone, rel=1e-6)
+    assert score.relative == pytest.approx(math.exp((alone - score.log_probability) / 7), rel=1e-6)
+    assert model.score("the old house").relative < 1 < model.score("house old the").relative
+    assert model.score("").relative is None
+
+
 def test_discounts_by_hand():
     # n1 = 4, n2 = 2, n3 = 1, n4 = 1: Y = 4 / 8; D1 = 1 - 2 * .5 * 2/4, D2 = 2 - 3 * .5 * 1/2, D3 = 3 - 4 * .5 * 1/1.
     assert discounts(np.array([1, 1, 1, 1, 2, 2, 3, 4, 9])).tolist() == [0, 0.5, 1.25, 1.0]
@@ -111,6 +130,7 @@ def test_long_and_unlikely_texts_do_not_underflow():
     once, often = model.score("龘"), model.score("龘" * 5000)
     assert once.log_probability < -5
     assert math.isfinite(often.log_probability)
+    assert often.log_alone == pytest.approx(5000 * once.log_alone, rel=1e-9)
     assert often.log_probability < 4000 * once.log_probability / 2
     empty = model.score(" \n\n ")
     assert (empty.units, empty.perplexity, empty.lines) == (0, None, ())

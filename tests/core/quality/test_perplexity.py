@@ -16,6 +16,7 @@ from mspt.core.quality.perplexity import (
     LOW_RULE,
     MODEL,
     NOT_MEASURED,
+    RELATIVE_RULE,
     Buckets,
     ByLanguage,
     Description,
@@ -44,6 +45,7 @@ def test_a_document_and_its_worst_paragraph(reference):
     bad = " ".join(words)
     alone = [reference.measure(text, "en").perplexity for text in (good, bad)]
     assert alone[1] > 3 * alone[0]
+    assert reference.measure(good, "en").relative < 0.5 < 1 < reference.measure(bad, "en").relative
     both = reference.measure(f"{good}\n{bad}\nshort line", "en")
     assert alone[0] < both.perplexity < alone[1]
     assert both.worst_paragraph == pytest.approx(alone[1], rel=0.2)  # it does not begin the document there
@@ -89,6 +91,10 @@ def test_limits():
     assert limits.judge(51.0, "fr") == Violation(HIGH_RULE, 51.0, 50.0, "percentile 90 of fr")
     assert limits.judge(3.9, "de") == Violation(LOW_RULE, 3.9, 4.0)
     assert [limits.judge(v, "en") for v in (4.0, 80.0, None)] == [None] * 3
+    relative = Limits(relative=parse_by_language("max_relative", ["en=0.9"]))
+    assert relative.judge(50.0, "en", 0.91) == Violation(RELATIVE_RULE, 0.91, 0.9)
+    assert [relative.judge(50.0, lang, value) for lang, value in (("en", 0.9), ("en", None), ("fr", 5.0))] == [None] * 3
+    assert not relative.empty
     assert limits.judge(math.inf, "de") is None
     assert Limits().empty
     assert not limits.empty
