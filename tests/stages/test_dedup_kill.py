@@ -119,20 +119,22 @@ def pages(first, number):
 
 
 def kill_again_and_again(command, partial, seed):
-    """Starts the command and kills it when it has finished two to six more units, and a moment later, until it ends by itself: at which groups of units."""
-    chooser, reached = random.Random(seed), []
+    """Starts the command and kills it when it has finished the first unit of another group or two to six more units, and a moment later, until it ends by
+    itself: the groups of units that were reached by then."""
+    chooser, reached, kills = random.Random(seed), set(), 0
     while True:
         wanted = len(finished_units(partial)) + chooser.randrange(2, 7)
         process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
-        while process.poll() is None and len(finished_units(partial)) < wanted:
+        while process.poll() is None and len(done := finished_units(partial)) < wanted and {group for group, _ in done} <= reached:
             time.sleep(0.005)
         time.sleep(chooser.uniform(0, 0.1))
         if process.poll() is not None:
             assert process.returncode == 0, process.stderr.read().decode()
-            return reached
+            return reached, kills
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        reached.append({group for group, _ in finished_units(partial)})
+        reached |= {group for group, _ in finished_units(partial)}
+        kills += 1
 
 
 def same_but_for_names(first, second):
@@ -146,7 +148,8 @@ def test_kills_at_many_moments_change_nothing(workspace, small_bytes):
     given(workspace, families(4000, 600), shards=5)
     whole = workspace.run("dedup", {"workers": 2}, references={"docs": "given"}, name="dedup")
     command = [sys.executable, "-c", START, str(small_bytes), "--workspace", str(workspace.path), "dedup", "--docs", "given", "--name", "killed"]
-    assert len(kill_again_and_again([*command, "--workers", "2"], workspace.path / "killed" / "v1.partial", 1)) > 3
+    _, kills = kill_again_and_again([*command, "--workers", "2"], workspace.path / "killed" / "v1.partial", 1)
+    assert kills > 3
     assert same_but_for_names(whole, workspace.run("dedup", {"workers": 2}, references={"docs": "given"}, name="killed"))
 
 
@@ -166,9 +169,9 @@ def test_kills_at_any_level_change_nothing(workspace, small_bytes):
     assert set(whole.manifest["counts"]["rejected"]) >= {"near-duplicate"}
     command = [sys.executable, "-c", START, str(small_bytes), "--workspace", str(workspace.path), "dedup", "--docs", "given", "--against", "old"]
     command += ["--name", "killed", "--workers", "2", "--decontaminate", str(task), *LEVEL_FLAGS]
-    reached = kill_again_and_again(command, workspace.path / "killed" / "v1.partial", 2)
-    assert len(reached) >= 8
-    assert reached[-1] >= LEVEL_UNITS - {"rewrite"}  # the last group may be done before a kill falls into it
+    reached, kills = kill_again_and_again(command, workspace.path / "killed" / "v1.partial", 2)
+    assert kills >= 8
+    assert reached >= LEVEL_UNITS - {"rewrite"}  # the last group may be done before a kill falls into it
     killed = workspace.run("dedup", {"workers": 2, **LEVELS}, references=references, files=files, name="killed")
     assert killed.manifest["version"] == 1
     assert same_but_for_names(whole, killed)
