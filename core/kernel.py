@@ -30,6 +30,11 @@ def kernel(function: Function) -> Function:
     return cast("Function", numba.njit(cache=True)(function))
 
 
+def part(function: Function) -> Function:
+    """Compile `function` as a part of the kernels that call it, for their inner loops: a call takes 5 to 20 ns to count references to arrays."""
+    return cast("Function", numba.njit(cache=True, forceinline=True)(function))
+
+
 @kernel
 def fmix64(value: np.uint64) -> np.uint64:
     """MurmurHash3's 64-bit finaliser (A. Appleby, public domain): a bijection in which each input bit moves each output bit."""

@@ -1,17 +1,15 @@
-"""What a scan counts: characters by class, and beside them sentences, marks, words and lines; here the loop over characters."""
+"""What a scan counts: characters by class, and beside them sentences, marks, tokens, words and lines; here the first four."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mspt.core.kernel import kernel
-from mspt.core.text.rules.characters import CHARACTER, CLASS_BITS, CLOSES, CODE, DIGIT, DRAWN, ENDS, HAN, LINE_END, LINK, NUM_CLASSES, STOP
+from mspt.core.kernel import kernel, part
+from mspt.core.text.rules.characters import CLASS_BITS, CLOSES, DIGIT, DRAWN, ENDS, HAN, LINE_END, LINK, NUM_CLASSES, STOP
 
 PATH_PART = 30  # characters between two slashes of a path; base64 has 64
-FIRST_WIDE = 0x2E80  # CJK radicals: from here on characters stand without blanks, and end a token
 LANES = 4
-TOKEN_ENDS = sum(1 << kind for kind in (*range(LINE_END + 1), CHARACTER, LINK, CODE))  # classes, as bits
 DRAWN_RUN = 4  # as many of one drawing mark are a line, which counts as one mark
 
 # What is counted beside the classes of characters.py, in places behind them.
@@ -23,29 +21,19 @@ NUM_COUNTS = NUM_CLASSES + 16
 
 
 @kernel
-def count(codes: NDArray[np.uint32], entries: NDArray[np.uint16], counts: NDArray[np.int64]) -> None:
-    """Characters by class, ends of sentences, ellipses, number signs, the longest token."""
-    n, token_start, longest = len(codes), 0, 0
+def count_classes(entries: NDArray[np.uint16], counts: NDArray[np.int64]) -> None:
+    """Characters by class, and function words among those that are Han."""
     found = np.zeros((LANES, 2 * NUM_CLASSES), np.int64)  # by class and STOP, in lanes, so that no addition waits for the one before
-    for i in range(n):  # hardly a branch in it that cannot be foreseen: words end at any place
-        entry = int(np.int64(entries[i]))
-        found[i & (LANES - 1), entry & (CLASS_BITS | STOP)] += 1
-        ends_token = (TOKEN_ENDS >> (entry & CLASS_BITS) & 1) | (codes[i] >= FIRST_WIDE)
-        if ends_token & (i - token_start > longest):
-            longest = _end_token(codes, entries, counts, token_start, i)
-        token_start = i + 1 if ends_token else token_start
-        if entry & (DRAWN | ENDS):
-            _count_mark(codes, entries, counts, i)
-    if n - token_start > longest:
-        _end_token(codes, entries, counts, token_start, n)
+    for i in range(len(entries)):
+        found[i & (LANES - 1), entries[i] & (CLASS_BITS | STOP)] += 1
     for lane in range(LANES):
         for kind in range(NUM_CLASSES):
             counts[kind] += found[lane, kind] + found[lane, kind | STOP]
         counts[STOP_CHARACTERS] += found[lane, HAN | STOP]
 
 
-@kernel
-def _count_mark(codes: NDArray[np.uint32], entries: NDArray[np.uint16], counts: NDArray[np.int64], i: int) -> None:
+@part
+def count_mark(codes: NDArray[np.uint32], entries: NDArray[np.uint16], counts: NDArray[np.int64], i: int) -> None:
     """Count what the mark at `i` is beside its class: part of a drawn line, end of a sentence, ellipsis, number sign."""
     code, entry = codes[i], entries[i]
     kind = entry & CLASS_BITS
@@ -63,8 +51,8 @@ def _count_mark(codes: NDArray[np.uint32], entries: NDArray[np.uint16], counts: 
         counts[HASHES] += 1
 
 
-@kernel
-def _end_token(codes: NDArray[np.uint32], entries: NDArray[np.uint16], counts: NDArray[np.int64], start: int, end: int) -> int:
+@part
+def end_token(codes: NDArray[np.uint32], entries: NDArray[np.uint16], counts: NDArray[np.int64], start: int, end: int) -> int:
     """Note a token, [start, end), that is longer than those so far, unless it is a path or nothing but marks; the length of the longest."""
     slashes, alphanumeric = 0, False
     for i in range(start, end):
@@ -75,7 +63,7 @@ def _end_token(codes: NDArray[np.uint32], entries: NDArray[np.uint16], counts: N
     return int(counts[TOKEN_END] - counts[TOKEN_START])
 
 
-@kernel
+@part
 def is_ellipsis(code: np.uint32, same: int) -> bool:
     """Whether the mark makes an ellipsis, being the `same`-th in a row: ... 。。。 ．．． …"""
     return bool(code == 0x2026 or code == 0x22EF or (same >= 3 and (code == 0x2E or code == 0x3002 or code == 0xFF0E)))

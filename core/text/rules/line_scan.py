@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mspt.core.kernel import fmix64, kernel
-from mspt.core.text.rules.characters import BLANK, BULLET, CLASS_BITS, CLOSES, DIGIT, ENDS, HAN, HIDDEN, INLINE, KANA, LINK, LINK_TEXT, STOP
+from mspt.core.kernel import fmix64, part
+from mspt.core.text.rules.characters import BLANK, BULLET, CLASS_BITS, CLOSES, ENDS
 from mspt.core.text.rules.counts import BULLET_LINES, ELLIPSIS_LINES, ENDED_LINES, LINES, LINKED_LINES, SHORT_LINES, is_ellipsis
 from mspt.core.text.rules.stop_words import WORD_PRIME, WORD_START
 
@@ -14,65 +14,54 @@ from mspt.core.text.rules.stop_words import WORD_PRIME, WORD_START
 # characters in Chinese).
 LETTERS_PER_HAN = 3
 SHORT_WIDTH = 30  # letters of a short line: FineWeb (Penedo et al. 2024, 3.6); 10 Han characters
+HAS_LINK, HAS_UNIT, HAS_PLAIN_UNIT = 1, 2, 4  # bits of lines; a plain unit is no text of a link
 
 
-@kernel
-def find_lines(
+@part
+def end_line(
     codes: NDArray[np.uint32],
     entries: NDArray[np.uint16],
     counts: NDArray[np.int64],
     hashes: NDArray[np.uint64],
     bounds: NDArray[np.int32],
     paragraphs: NDArray[np.int32],
-) -> int:
-    """The number of lines that are listed, at most as many as there is room for; all are counted by what they are."""
-    n, num, paragraph, i = len(codes), 0, 0, 0
-    in_paragraph = False
-    while i < n:
-        while i < n and entries[i] & CLASS_BITS == BLANK:
-            i += 1
-        start, width, stops = i, 0, 0  # width: visible characters, a Han character and a kana as LETTERS_PER_HAN
-        has_unit = has_link = has_plain_unit = False
-        while i < n and codes[i] != 0x0A and not (width > SHORT_WIDTH and has_plain_unit):  # then what follows changes nothing but the end
-            entry = entries[i]
-            kind = entry & CLASS_BITS
-            i += 1
-            if kind == BLANK:
-                continue
-            if kind == LINK:
-                has_link = True
-            elif HAN <= kind <= DIGIT or entry & INLINE:
-                has_unit = True
-                has_plain_unit |= not entry & LINK_TEXT
-                stops += entry & STOP != 0
-            width += LETTERS_PER_HAN if HAN <= kind <= KANA else kind != HIDDEN
-        while i < n and codes[i] != 0x0A:
-            i += 1
-        end = i
-        while end > start and entries[end - 1] & CLASS_BITS == BLANK:
-            end -= 1
-        if has_unit or has_link:
-            if num < len(hashes):
-                hashes[num] = _hash(codes, start, end)
-                bounds[num, 0], bounds[num, 1] = start, end
-                paragraphs[num] = paragraph
-                num += 1
-            in_paragraph = True
-            ends, ellipsis = _line_end(codes, entries, start, end)
-            counts[LINES] += 1
-            counts[ENDED_LINES] += ends
-            counts[ELLIPSIS_LINES] += ellipsis
-            counts[BULLET_LINES] += _is_bullet(codes, entries, start)
-            counts[LINKED_LINES] += has_link and not has_plain_unit
-            counts[SHORT_LINES] += width <= SHORT_WIDTH and not ends and stops < 2
-        elif end == start:
-            paragraph += in_paragraph
-            in_paragraph = False
-        i += 1
-    return num
+    start: int,
+    end: int,
+    width: int,
+    stops: int,
+    holds: int,
+    row: int,
+    paragraph: int,
+    is_apart: bool,
+) -> tuple[int, int, bool]:
+    """Count the line [start, end) by what it is, and list it in `row` if there is room; the next row, the paragraph, and whether what follows is apart from it.
+
+    width: visible characters, a Han character and a kana as LETTERS_PER_HAN; stops: function words; holds: what is in it, as bits. is_apart: a blank line was
+    between it and the paragraph.
+    """
+    while start < end and entries[start] & CLASS_BITS == BLANK:
+        start += 1
+    if start == end or not holds:
+        return row, paragraph, is_apart or start == end
+    while entries[end - 1] & CLASS_BITS == BLANK:
+        end -= 1
+    paragraph += is_apart
+    if row < len(hashes):
+        hashes[row] = _hash(codes, start, end)
+        bounds[row, 0], bounds[row, 1] = start, end
+        paragraphs[row] = paragraph
+        row += 1
+    ends, ellipsis = _line_end(codes, entries, start, end)
+    counts[LINES] += 1
+    counts[ENDED_LINES] += ends
+    counts[ELLIPSIS_LINES] += ellipsis
+    counts[BULLET_LINES] += _is_bullet(codes, entries, start)
+    counts[LINKED_LINES] += holds & (HAS_LINK | HAS_PLAIN_UNIT) == HAS_LINK
+    counts[SHORT_LINES] += width <= SHORT_WIDTH and not ends and stops < 2
+    return row, paragraph, False
 
 
-@kernel
+@part
 def _line_end(codes: NDArray[np.uint32], entries: NDArray[np.uint16], start: int, end: int) -> tuple[bool, bool]:
     """Whether a line ends a sentence, and with an ellipsis; closing quotes and brackets may stand behind."""
     last = end - 1
@@ -86,7 +75,7 @@ def _line_end(codes: NDArray[np.uint32], entries: NDArray[np.uint16], start: int
     return entries[last] & ENDS != 0, is_ellipsis(codes[last], same)
 
 
-@kernel
+@part
 def _hash(codes: NDArray[np.uint32], start: int, end: int) -> np.uint64:
     """The hash of codes[start:end]: FNV-1a in four lanes, so that no multiplication waits for the one before."""
     first = second = third = fourth = WORD_START
@@ -103,7 +92,7 @@ def _hash(codes: NDArray[np.uint32], start: int, end: int) -> np.uint64:
     return fmix64(fmix64(fmix64(fmix64(first ^ np.uint64(end - start)) ^ second) ^ third) ^ fourth)
 
 
-@kernel
+@part
 def _is_bullet(codes: NDArray[np.uint32], entries: NDArray[np.uint16], i: int) -> bool:
     """Whether a line that starts at `i` is an item: a bullet, or - * + and a dash with a blank behind."""
     code = codes[i]

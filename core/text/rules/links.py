@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mspt.core.kernel import kernel
-from mspt.core.text.rules.characters import BLANK, CLASS_BITS, CODE, DRAWN, INLINE, LINK, LINK_TEXT
+from mspt.core.text.rules.characters import BLANK, CLASS_BITS, CODE, DRAWN, INLINE, JOINT, LINK, LINK_TEXT
 
 MAX_SCHEME = 12  # letters before "://"
 MAX_TARGET = 2000  # characters of a link's target in Markdown
@@ -67,7 +67,7 @@ def mark_inline_code(codes: NDArray[np.uint32], entries: NDArray[np.uint16]) -> 
             while end < n and codes[end] == 0x60:
                 end += 1
             for j in range(start, end):
-                entries[j] = np.uint16(BLANK if entries[j] & CLASS_BITS == BLANK else CODE | INLINE)
+                entries[j] = np.uint16(BLANK if entries[j] & CLASS_BITS == BLANK else entries[j] & JOINT | CODE | INLINE)
             i = end
 
 

@@ -32,7 +32,7 @@ from mspt.core.text.rules.counts import (
     WORD_LETTERS,
     WORDS,
 )
-from mspt.core.text.rules.repetition import REPEATED_WORDS, TOP_WORDS, NGrams, Repeats, n_grams, repeats
+from mspt.core.text.rules.repetition import REPEATED_WORDS, TOP_WORDS, NGrams, Repeats, most_of_n_grams, n_grams, repeats
 from mspt.core.text.rules.scan import paragraphs, scan
 from mspt.core.text.rules.signs import find_signs
 
@@ -96,6 +96,10 @@ class Sample:
     @cached_property
     def n_grams(self) -> NGrams:
         return n_grams(self.units)
+
+    @cached_property
+    def most_of_n_grams(self) -> tuple[float, float]:
+        return most_of_n_grams(self.units)
 
 
 def length(sample: Sample) -> float:
@@ -257,6 +261,12 @@ def n_gram(n: int) -> Callable[[Sample], float | None]:
         return sample.n_grams.shares[level]
 
     return measure
+
+
+def most_of_n_gram(n: int) -> Callable[[Sample], float]:
+    """What the measure of n-grams of n words does not exceed."""
+    kind = int(n in REPEATED_WORDS)
+    return lambda sample: sample.most_of_n_grams[kind]
 
 
 def show_n_gram(n: int) -> Callable[[Sample], Place]:

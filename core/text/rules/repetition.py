@@ -25,6 +25,7 @@ CHARACTERS = (3 * WORDS + 1) // 2
 _BASE = np.uint64(0x9E3779B97F4A7C15)  # of the polynomial hash: odd, from the golden ratio (Knuth, TAOCP 3, 6.4)
 _ONE = np.uint64(1)
 FILTER_SLOTS = 8  # for each n-gram: one in nine that occurs once is kept
+SLOT_BITS = 6  # 64 bits of a filter for each n-gram: one in a hundred seems to have been seen
 
 
 class Repeats(NamedTuple):
@@ -60,6 +61,12 @@ def n_grams(units: Units) -> NGrams:
     total = max(1, _n_grams(units.hashes, units.is_character, units.bounds, found))
     numbers = found.tolist()
     return NGrams([row[0] / total for row in numbers], [(row[1], row[2]) for row in numbers])
+
+
+def most_of_n_grams(units: Units) -> tuple[float, float]:
+    """What none of the shares of `n_grams` exceeds, those of TOP_WORDS and those of REPEATED_WORDS: found in less time, and of most text little."""
+    top, repeated, total = _most(units.hashes, units.is_character, units.bounds)
+    return top / max(1, total), repeated / max(1, total)
 
 
 @kernel
@@ -202,6 +209,45 @@ def _may_repeat(prefixes: NDArray[np.uint64], is_character: NDArray[np.bool_], n
         starts[kept] = starts[k]
         kept += seen[places[k]] > 1
     return starts[:kept]
+
+
+@kernel
+def _most(hashes: NDArray[np.uint64], is_character: NDArray[np.bool_], bounds: NDArray[np.int32]) -> tuple[int, int, int]:
+    """Characters of `most_of_n_grams`, and those of all units.
+
+    Longer n-grams begin with shorter ones. So none of 2 to 4 words covers more than all of 4 words do that begin with the same 2, or with 2 that fall into the
+    same slot; and repeated ones of 5 to 10 words cover no more than all of 10 that begin with 5 which seem to have been seen.
+    """
+    n, bits = len(hashes), 4
+    while (1 << bits) < n:
+        bits += 1
+    covered, seen = np.zeros(1 << bits, np.int32), np.zeros(1 << bits, np.uint64)
+    shift, seen_shift, place_mask, place_bits = np.uint64(64 - bits), np.uint64(64 - bits - SLOT_BITS), np.uint64((1 << SLOT_BITS) - 1), np.uint64(SLOT_BITS)
+    prefixes, ends = np.zeros(n + 1, np.uint64), np.zeros(n + 1, np.int64)
+    for i in range(n):
+        prefixes[i + 1] = prefixes[i] * _BASE + hashes[i]
+        ends[i + 1] = ends[i] + bounds[i, 1] - bounds[i, 0]
+    lengths = np.array([[2, 4, 5, 10], [3, 6, 8, 15]])
+    powers = np.array([[_power(2), _power(5)], [_power(3), _power(8)]])
+    top = repeated = reach = 0
+    for start in range(n):
+        kind = int(is_character[start])
+        two, five = start + lengths[kind, 0], start + lengths[kind, 2]
+        if two > n:
+            continue
+        slot = (prefixes[two] - prefixes[start] * powers[kind, 0]) >> shift
+        covered[slot] += ends[min(n, start + lengths[kind, 1])] - ends[start]
+        top = max(top, int(covered[slot]))
+        if five > n:
+            continue
+        place = (prefixes[five] - prefixes[start] * powers[kind, 1]) >> seen_shift
+        slot, mask = place >> place_bits, _ONE << (place & place_mask)
+        if seen[slot] & mask:
+            end = min(n, start + lengths[kind, 3])
+            repeated += ends[end] - ends[min(end, max(start, reach))]
+            reach = max(reach, end)
+        seen[slot] |= mask
+    return top, int(repeated), int(ends[n])
 
 
 @kernel

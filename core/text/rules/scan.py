@@ -13,16 +13,36 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mspt.core.kernel import fmix64, kernel
-from mspt.core.text.rules.characters import CHARACTER, CLASS_BITS, CODE, DIGIT, HAN, HANGUL, LINE_END, SIGN, STOP, character_table
-from mspt.core.text.rules.counts import ALL_WORDS, NUM_COUNTS, STOP_WORDS, WORD_LETTERS, WORDS, count
-from mspt.core.text.rules.line_scan import find_lines
+from mspt.core.kernel import fmix64, kernel, part
+from mspt.core.text.rules.characters import (
+    CHARACTER,
+    CLASS_BITS,
+    CODE,
+    DIGIT,
+    DRAWN,
+    ENDS,
+    HAN,
+    HANGUL,
+    HIDDEN,
+    INLINE,
+    JOINT,
+    KANA,
+    LINE_END,
+    LINK,
+    LINK_TEXT,
+    SIGN,
+    STOP,
+    character_table,
+)
+from mspt.core.text.rules.counts import ALL_WORDS, NUM_COUNTS, STOP_WORDS, WORD_LETTERS, WORDS, count_classes, count_mark, end_token
+from mspt.core.text.rules.line_scan import HAS_LINK, HAS_PLAIN_UNIT, HAS_UNIT, LETTERS_PER_HAN, end_line
 from mspt.core.text.rules.links import mark_inline_code, mark_links
 from mspt.core.text.rules.stop_words import LONGEST, WORD_PRIME, WORD_START, is_stop_word, stop_table
 from mspt.core.text.script import code_points
 
 MAX_PARTS = 2**20  # units, and lines, that are listed, so that memory is bounded: the repetition of longer texts is that of their first so many
 NO_REGIONS = np.empty((0, 2), np.int64)
+FIRST_WIDE = 0x2E80  # CJK radicals: from here on characters stand without blanks, and end a token
 _CHARACTER_SALT = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio: a character is not the word of one letter
 
 
@@ -95,14 +115,14 @@ def _scan(
     for k in range(len(regions)):
         for i in range(regions[k, 0], min(n, regions[k, 1])):
             if entries[i] & CLASS_BITS > LINE_END:
-                entries[i] = CODE
+                entries[i] = np.uint16(entries[i] & JOINT | CODE)
     if has_links:
         mark_links(codes, entries)
     if inline_code and has_ticks:
         mark_inline_code(codes, entries)
-    count(codes, entries, counts)
-    counts[NUM_COUNTS] = _find_units(codes, entries, stop_table, counts, hashes, bounds, is_character)
-    counts[NUM_COUNTS + 1] = find_lines(codes, entries, counts, line_hashes, line_bounds, paragraphs)
+    count_classes(entries, counts)
+    num, num_lines = _read(codes, entries, stop_table, counts, hashes, bounds, is_character, line_hashes, line_bounds, paragraphs)
+    counts[NUM_COUNTS], counts[NUM_COUNTS + 1] = num, num_lines
 
 
 def paragraphs(lines: Lines) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
@@ -130,7 +150,7 @@ def _join_lines(
 
 
 @kernel
-def _find_units(
+def _read(
     codes: NDArray[np.uint32],
     entries: NDArray[np.uint16],
     stop_table: NDArray[np.uint64],
@@ -138,50 +158,92 @@ def _find_units(
     hashes: NDArray[np.uint64],
     bounds: NDArray[np.int32],
     is_character: NDArray[np.bool_],
-) -> int:
-    """The number of units that are listed, at most as many as there is room for.
+    line_hashes: NDArray[np.uint64],
+    line_bounds: NDArray[np.int32],
+    paragraphs: NDArray[np.int32],
+) -> tuple[int, int]:
+    """The numbers of units and lines that are listed, at most as many as there is room for.
 
     Counted on the way: words, of these those with a letter that are no parts of names (a_b, a.b, a/b, a:b), their letters, and the function words
-    among them, whose first letter gets the flag STOP.
+    among them; marks, the longest token, lines.
     """
-    n, num, i = len(codes), 0, 0
+    n, i, num, row, paragraph, is_apart = len(codes), 0, 0, 0, -1, True
+    token = longest = 0  # where the token begins, characters of the longest so far
+    line = width = stops = holds = 0  # of the line
     while i < n:
-        kind = entries[i] & CLASS_BITS
-        if HAN <= kind <= CHARACTER:
-            if num < len(hashes):
-                hashes[num] = fmix64(np.uint64(codes[i]) ^ _CHARACTER_SALT)
-                bounds[num, 0], bounds[num, 1] = i, i + 1
-                is_character[num] = True
-                num += 1
-        elif HANGUL <= kind <= DIGIT:
-            start, value, letters = i, WORD_START, 0
+        entry = int(np.int64(entries[i]))
+        kind = entry & CLASS_BITS
+        start = i
+        if HANGUL <= kind <= DIGIT:
+            value, letters, highest = WORD_START, 0, np.uint32(0)
             while i < n and HANGUL <= entries[i] & CLASS_BITS <= DIGIT:
-                code = codes[i] | np.uint32(0x20) if 0x41 <= codes[i] <= 0x5A else codes[i]
-                value = (value ^ np.uint64(code)) * WORD_PRIME
+                code = codes[i]
+                highest = max(highest, code)
+                value = (value ^ np.uint64(code | np.uint32(0x20) if 0x41 <= code <= 0x5A else code)) * WORD_PRIME
                 letters += entries[i] & CLASS_BITS != DIGIT
                 i += 1
             if num < len(hashes):
-                hashes[num] = fmix64(value)
-                bounds[num, 0], bounds[num, 1] = start, i
-                is_character[num] = False
+                hashes[num], bounds[num, 0], bounds[num, 1], is_character[num] = fmix64(value), start, i, False
                 num += 1
             counts[ALL_WORDS] += 1
-            if letters and not (_joins(codes, start - 1, start - 2) or _joins(codes, i, i + 1)):
+            is_joined = bool(start > 1 and entries[start - 1] & JOINT and _is_of_name(codes[start - 2]))
+            is_joined |= bool(i + 1 < n and entries[i] & JOINT and _is_of_name(codes[i + 1]))
+            if letters and not is_joined:
                 counts[WORDS] += 1
                 counts[WORD_LETTERS] += i - start
                 if i - start <= LONGEST and is_stop_word(value, stop_table):
                     counts[STOP_WORDS] += 1
-                    entries[start] |= np.uint16(STOP)
+                    stops += 1
+            width += i - start
+            holds |= HAS_UNIT if entry & LINK_TEXT else HAS_UNIT | HAS_PLAIN_UNIT
+            if highest >= FIRST_WIDE:
+                token, longest = _end_tokens(codes, entries, counts, token, longest, start, i)
             continue
         i += 1
-    return num
+        if HAN <= kind <= CHARACTER:
+            if num < len(hashes):
+                hashes[num], bounds[num, 0], bounds[num, 1], is_character[num] = fmix64(np.uint64(codes[start]) ^ _CHARACTER_SALT), start, i, True
+                num += 1
+            width += LETTERS_PER_HAN if kind <= KANA else 1
+            stops += entry & STOP != 0
+            holds |= HAS_UNIT if entry & LINK_TEXT else HAS_UNIT | HAS_PLAIN_UNIT
+        elif kind > CHARACTER or kind == HIDDEN:
+            width += kind != HIDDEN
+            holds |= HAS_LINK if kind == LINK else 0
+            if entry & INLINE:
+                holds |= HAS_UNIT if entry & LINK_TEXT else HAS_UNIT | HAS_PLAIN_UNIT
+            if entry & (DRAWN | ENDS):
+                count_mark(codes, entries, counts, start)
+            if kind < LINK and codes[start] < FIRST_WIDE:
+                continue
+        if start - token > longest:  # what stands here ends a token
+            longest = end_token(codes, entries, counts, token, start)
+        token = i
+        if kind == LINE_END:
+            row, paragraph, is_apart = end_line(
+                codes, entries, counts, line_hashes, line_bounds, paragraphs, line, start, width, stops, holds, row, paragraph, is_apart
+            )
+            line, width, stops, holds = i, 0, 0, 0
+    if n - token > longest:
+        end_token(codes, entries, counts, token, n)
+    row, _, _ = end_line(codes, entries, counts, line_hashes, line_bounds, paragraphs, line, n, width, stops, holds, row, paragraph, is_apart)
+    return num, row
 
 
-@kernel
-def _joins(codes: NDArray[np.uint32], i: int, beyond: int) -> bool:
-    """Whether the character at `i` joins a word to the letter, digit or underscore at `beyond`, as in names of files, functions and commands."""
-    if not (0 <= i < len(codes) and 0 <= beyond < len(codes)):
-        return False
-    code, other = codes[i], codes[beyond]
-    joint = code == 0x5F or code == 0x2E or code == 0x2F or code == 0x3A or code == 0x5C or code == 0x3D or code == 0x40  # _ . / : \ = @
-    return bool(joint and (0x30 <= other <= 0x39 or 0x41 <= other <= 0x5A or 0x61 <= other <= 0x7A or other == 0x5F or other == 0x3A))
+@part
+def _end_tokens(
+    codes: NDArray[np.uint32], entries: NDArray[np.uint16], counts: NDArray[np.int64], token: int, longest: int, start: int, end: int
+) -> tuple[int, int]:
+    """Where the token begins that goes on behind the word [start, end), some letters of which stand alone as Hangul does; characters of the longest."""
+    for i in range(start, end):
+        if codes[i] >= FIRST_WIDE:
+            if i - token > longest:
+                longest = end_token(codes, entries, counts, token, i)
+            token = i + 1
+    return token, longest
+
+
+@part
+def _is_of_name(code: np.uint32) -> bool:
+    """Whether what stands beyond a joint is joined by it: a letter, digit, underscore or colon."""
+    return bool(0x61 <= code | np.uint32(0x20) <= 0x7A or 0x30 <= code <= 0x39 or code == 0x5F or code == 0x3A)

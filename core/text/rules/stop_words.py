@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from mspt.core.kernel import kernel
+from mspt.core.kernel import kernel, part
 from mspt.core.text.script import code_points
 
 # Particles, pronouns, prepositions, conjunctions and adverbs that are written with one character, modern and classical, simplified and traditional: the
@@ -39,13 +39,13 @@ def stop_table() -> NDArray[np.uint64]:
     return table
 
 
-@kernel
+@part
 def is_stop_word(value: np.uint64, table: NDArray[np.uint64]) -> bool:
     """Whether the hash of a word, in small letters, is that of a function word."""
     return bool(table[_slot(value, table)] == value)
 
 
-@kernel
+@part
 def _slot(value: np.uint64, table: NDArray[np.uint64]) -> np.uint64:
     """The slot of `value`, or the empty one where it belongs."""
     slot = (value ^ (value >> _HALF)) & _MASK

@@ -34,7 +34,7 @@ from mspt.core.text.rules.characters import (
     SYMBOL,
 )
 from mspt.core.text.rules.measures import Sample
-from mspt.core.text.rules.repetition import CHARACTERS, TOP_WORDS, WORDS, n_grams, repeats
+from mspt.core.text.rules.repetition import CHARACTERS, TOP_WORDS, WORDS, most_of_n_grams, n_grams, repeats
 from mspt.core.text.rules.scan import paragraphs, scan
 from mspt.core.text.rules.stop_words import FUNCTION_CHARACTERS, FUNCTION_WORDS
 
@@ -263,6 +263,26 @@ def test_n_grams_are_those_of_a_slow_count(text: str) -> None:
     fast = n_grams(scan(text).units).shares
     for level, (words, characters) in enumerate(zip(WORDS.tolist(), CHARACTERS.tolist(), strict=True)):
         assert fast[level] == pytest.approx(slow_n_grams(units, words, characters)[level >= len(TOP_WORDS)])
+
+
+@settings(max_examples=150, deadline=None)
+@given(REPETITIVE | MIXED)
+@example("哈" * 40)
+@example("buy now " * 12 + "天地玄黄宇宙洪荒" * 4)
+def test_no_share_of_n_grams_exceeds_what_is_found_sooner(text: str) -> None:
+    units = slow_scan(text).units
+    top, repeated = most_of_n_grams(scan(text).units)
+    for words, characters in zip(WORDS.tolist(), CHARACTERS.tolist(), strict=True):
+        shares = slow_n_grams(units, words, characters)
+        assert (shares[0] <= top + 1e-9) if words in TOP_WORDS else (shares[1] <= repeated + 1e-9)
+
+
+def test_most_text_needs_no_count_of_its_n_grams() -> None:
+    # 200 different characters, of which 20 come again: they and the 15 behind them at most are repeated.
+    text = "".join(map(chr, range(0x4E00, 0x4E00 + 200))) + "".join(map(chr, range(0x4E00, 0x4E00 + 20)))
+    top, repeated = most_of_n_grams(scan(text).units)
+    assert top < 0.2
+    assert 20 / 220 <= repeated < 0.3
 
 
 def test_shares_of_repetition_by_hand() -> None:
