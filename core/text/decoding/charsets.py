@@ -114,7 +114,12 @@ def byte_order_mark(data: bytes) -> tuple[bytes, str] | None:
 
 def control_share(data: bytes) -> float:
     """Share of C0 controls other than NUL, blanks, backspace and escape: 0 in text, about .1 in compressed data."""
-    return 1 - len(data.translate(None, CONTROLS)) / len(data) if data else 0.0
+    return num_controls(data) / len(data) if data else 0.0
+
+
+def num_controls(data: bytes) -> int:
+    """C0 controls other than NUL, blanks, backspace and escape."""
+    return len(data) - len(data.translate(None, CONTROLS))
 
 
 def unicode_by_pattern(data: bytes) -> str | None:

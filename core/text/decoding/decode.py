@@ -11,11 +11,21 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from mspt.core.text.decoding.charsets import CONTROLS, MULTI_BYTE, byte_order_mark, codec_of, control_share, declared_charset, dialects_of, unicode_by_pattern
+from mspt.core.text.decoding.charsets import (
+    CONTROLS,
+    MULTI_BYTE,
+    byte_order_mark,
+    codec_of,
+    control_share,
+    declared_charset,
+    dialects_of,
+    num_controls,
+    unicode_by_pattern,
+)
 from mspt.core.text.decoding.escaped import is_escaped, read_escaped, unescape
 from mspt.core.text.decoding.likelihood import likelihood
 from mspt.core.text.decoding.mending import REPLACEMENT, join_surrogates, read_damaged, read_wide
-from mspt.core.text.decoding.readings import ASCII, READINGS, compete, count_high
+from mspt.core.text.decoding.readings import ASCII, READINGS, WIDE_UNITS, compete, count_high
 
 Evidence = Literal["mark", "pattern", "utf-8", "declared", "guess"]
 
@@ -23,6 +33,7 @@ DECLARED_BITS, TRANSPORT_BITS = 30.0, 40.0  # head starts of what the page and w
 LOW_BITS = 20.0  # lead below which the answer is of low confidence: a million to one
 NO_TEXT_BITS, NO_TEXT_BYTES = 7.5, 64  # a byte of evidence, of at least so many: noise has 7.3 to 8
 MAX_CONTROLS = 0.05  # of the bytes, NULs included (but long runs of them, which crashed writers leave): programs have .1 and more
+MIN_CONTROLS = 4  # that tell UTF-16 without a NUL by themselves; of fewer, wrong bytes in another encoding, the competition judges
 MAX_REPLACED = 0.01  # of the characters, for an encoding that is only continued
 MAX_MARKED_REPLACED = 0.05  # of the characters behind a byte order mark
 MAX_ESCAPED_HIGH = 0.01  # of the bytes, that may be wrong in an encoding of ASCII bytes only
@@ -74,7 +85,7 @@ def decode(data: bytes, *, markup: bool = False, preferred: str = "", declared: 
     starts = _head_starts(data, markup, declared)
     if (text := _strict(data, "utf-8")) is not None:
         return _valid_utf8(data, text, starts)
-    if codec := unicode_by_pattern(data) or "":
+    if num_controls(data) >= MIN_CONTROLS and (codec := unicode_by_pattern(data) or ""):
         return _finish(*_read(data, codec), "pattern")
     return _legacy(data, starts)
 
@@ -145,7 +156,7 @@ def _legacy(data: bytes, starts: dict[str, float]) -> Decoded:
     if count_high(data) <= max(1, MAX_ESCAPED_HIGH * len(data)) and (found := unescape(data)):
         return _finish(*found, "guess")
     verdict = compete(data, starts)
-    if (verdict.bits_per_byte > NO_TEXT_BITS and count_high(data) >= NO_TEXT_BYTES) or _is_binary(data):
+    if (verdict.bits_per_byte > NO_TEXT_BITS and count_high(data) >= NO_TEXT_BYTES) or (_is_binary(data) and verdict.codec not in WIDE_UNITS):
         return _finish(data.translate(_NO_CONTROLS).decode("ascii", "replace"), "ascii", "guess")
     evidence: Evidence = "declared" if verdict.codec in starts else "utf-8" if verdict.codec == "utf-8" else "guess"
     others = verdict.others if evidence == "guess" else ()

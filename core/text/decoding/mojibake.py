@@ -17,12 +17,16 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import permutations
 from operator import and_
 
-from mspt.core.text.decoding.faults import FAULTS, Fault, raw_bytes, undone
+from mspt.core.text.decoding.charsets import MULTI_BYTE
+from mspt.core.text.decoding.dropped import is_thinned
+from mspt.core.text.decoding.faults import CODECS, FAULTS, Fault, raw_bytes, undone
 from mspt.core.text.decoding.latin_runs import undo_latin_runs
 from mspt.core.text.decoding.likelihood import Likelihood, least_bits, likelihood
 from mspt.core.text.decoding.lost import lost_characters
+from mspt.core.text.decoding.mending import read_damaged
 from mspt.core.text.decoding.suspicion import HIGH_LATIN, REMAINS, Screening
 
 MAX_ROUNDS = 3  # text may have been mangled twice
@@ -30,11 +34,14 @@ MAX_ROUNDS = 3  # text may have been mangled twice
 BROKEN_FAULTS = (
     *(fault for fault in FAULTS if not fault.through),
     *(Fault("utf-8", read) for read in ("cp1252", "big5", "euc-kr")),
+    *(Fault(written, read) for written, read in permutations(CODECS, 2) if "koi8-r" not in (written, read) and Fault(written, read) not in FAULTS),
     Fault("cp1251", "gbk"),
     Fault("koi8-r", "gbk"),
 )
 MISREADING = ("gbk", "cp950", "cp949")  # that make pairs of the three bytes of a character
 EAST_ASIAN = re.compile("[\u3400-\u9fff\uac00-\ud7a3\ue000-\uf8ff]")
+TOUCHES_ASCII = re.compile("[⺀-힣](?=[!-~])|(?<=[!-~])[⺀-힣]")
+MIN_RIDDLED, RIDDLED = 8, 0.5
 UTF8_PARTS = bytes(0x80 <= byte <= 0xBF or 0xE2 <= byte <= 0xEF for byte in range(256))
 
 SAMPLE_LINES, SAMPLE_CHARACTERS = 24, 4096  # of the suspicious lines, that tell which faults a text has
@@ -53,7 +60,7 @@ MARKS_DROPPED, MIN_MARKED, MARKS = Fault("big5", "gbk"), 12, frozenset("，。�
 # MIN_LETTERS, MAX_KINDS_SHARE, MIXED_CASE: of alphabetic text; a Russian sentence of 20 letters has about 12 kinds, and few capitals or nothing else.
 MIN_LETTERS, MAX_KINDS_SHARE, MIXED_CASE = 10, 0.8, (0.35, 0.9)
 # A line whose bytes are not all there, so that the rest does not read on.
-SAMPLE_BROKEN = 64  # suspicious lines that are looked at
+SAMPLE_BROKEN = 64  # suspicious lines that are looked at, at most, of four times SAMPLE_CHARACTERS
 MAX_GAPS = 0.6  # for each character of the rest
 MIN_PARTS, MIN_PARTS_SHARE = 5, 0.85  # characters that are made of bytes that UTF-8 of East Asian text is made of; of sound GBK or Big5 .2 are
 
@@ -100,7 +107,7 @@ def _undo(lines: list[str], suspicious: list[int], classes: int) -> tuple[list[s
     repaired = undo_latin_runs(lines) if classes & HIGH_LATIN else {}
     faults = [str(Fault("utf-8", "cp1252"))] if repaired else []
     for fault in _faults_of([lines[number] for number in suspicious if number not in repaired]):
-        if found := _undo_fault(fault, lines, repaired):
+        if (found := _undo_fault(fault, lines, repaired)) and not is_thinned(fault, found.values()):
             repaired |= found
             faults.append(str(fault))
     return (faults, repaired) if repaired else None
@@ -184,7 +191,8 @@ def _is_frequent(fixed: str) -> bool:
 
 def _beyond_repair(lines: list[str]) -> int:
     """Characters of those of the suspicious lines that are mangled and broken; of many lines by a sample."""
-    sample = lines[:: -(-len(lines) // SAMPLE_BROKEN) or 1]
+    size = min(SAMPLE_BROKEN, 1 + 4 * SAMPLE_CHARACTERS * len(lines) // max(1, sum(min(len(line), SAMPLE_CHARACTERS) for line in lines)))
+    sample = lines[:: -(-len(lines) // size) or 1]
     broken = [line for line in sample if _is_broken(line[:SAMPLE_CHARACTERS])]
     return round(sum(map(len, broken)) * len(lines) / max(1, len(sample)))
 
@@ -196,7 +204,7 @@ def _is_broken(line: str) -> bool:
         return False
     before = likelihood(bare)
     needed = max(MIN_GAIN, MIN_GAIN_SHARE * before.wide_bits)
-    if any(_is_made_of_utf8(bare, codec) for codec in MISREADING):
+    if _is_riddled(bare) or any(_is_made_of_utf8(bare, codec) for codec in MISREADING):
         return True
     return any(_gain(before.bits, text, needed) and _is_plausible(text) for fault in BROKEN_FAULTS for text in _loosely(fault, bare))
 
@@ -205,7 +213,7 @@ def _loosely(fault: Fault, line: str) -> Iterator[str]:
     """What the line may have been before the fault, with U+FFFD where it does not read on. If all of it is UTF-8, nothing is missing."""
     for raw in raw_bytes(fault.read, line):
         for codec in fault.codecs:
-            text = raw.decode(codec, "replace")
+            text = read_damaged(raw, codec) if codec in MULTI_BYTE else raw.decode(codec, "replace")
             if fault.written != "utf-8" or "\ufffd" in text:
                 yield text
 
@@ -217,6 +225,12 @@ def _is_plausible(text: str) -> bool:
         return True
     found = likelihood(rest)
     return found.wide_bits <= MAX_ALPHABETIC * found.wide and len(text) - len(rest) <= MAX_GAPS * found.wide and _is_prose(rest)
+
+
+def _is_riddled(line: str) -> bool:
+    """Whether ASCII touches most East Asian characters of an improbable line: second bytes of Big5 whose first ones were dropped."""
+    east_asian = len(EAST_ASIAN.findall(line))
+    return east_asian >= MIN_RIDDLED and len(TOUCHES_ASCII.findall(line)) >= RIDDLED * east_asian
 
 
 def _is_made_of_utf8(line: str, codec: str) -> bool:

@@ -40,6 +40,8 @@ EAST_ASIAN, MIN_EAST_ASIAN = re.compile("[\u2010-\u2026\u3001-\u3011\u3041-\u30f
 LATIN = {"cp1252": 0.0, "cp1250": 3.0, "cp1254": 3.0, "cp1257": 3.0, "iso8859-2": 3.0, "mac-roman": 5.0, "cp850": 5.0, "cp852": 5.0}
 # Who writes Korean without a syllable of Hangul? Chinese in GBK, a line or two, may read as such.
 KOREAN, HANJA_BITS, HANGUL, HAN = ("cp949", "johab"), 4.0, re.compile("[\uac00-\ud7a3]"), re.compile("[\u4e00-\u9fff]")
+# And who writes Japanese in an encoding of Chinese? GBK has the kana where EUC-JP has them, so that a wrong byte or two may make it the better reading.
+CHINESE, JAPANESE_BITS, KANA = ("gb18030", "cp950", "big5hkscs"), 20.0, re.compile("[\u3041-\u3093]")
 MAX_WORSE = 1.03  # times the bits of the best Latin reading, that chardet's may have
 DECLARED_SHARE = 0.1  # and of the bits of what is not ASCII, for an encoding that is not in READINGS, of which `likelihood` knows little
 SURE_BITS = 60.0  # lead that ends the competition
@@ -141,7 +143,8 @@ def _reading(sample: bytes, codec: str, behind: float) -> _Reading:
         return _Reading(codec, text, IMPOSSIBLE * len(text), 0.0)
     found = likelihood(text)
     hanja = 0 if codec not in KOREAN or HANGUL.search(text) else len(HAN.findall(text))
-    return _Reading(codec, text, found.bits + behind + HANJA_BITS * hanja, found.wide_bits)
+    japanese = JAPANESE_BITS if codec in CHINESE and 2 * len(KANA.findall(text)) > len(HAN.findall(text)) else 0
+    return _Reading(codec, text, found.bits + behind + HANJA_BITS * hanja + japanese, found.wide_bits)
 
 
 def _wide_reading(data: bytes, size: int, codec: str, behind: float) -> _Reading:

@@ -196,3 +196,29 @@ def test_real_chinese_of_200_characters(shared, name, codecs):
         written = [text.encode(codec, "ignore") for text in texts]
         right = sum(decode(raw).text == raw.decode(codec) for raw in written)
         assert right >= 59, (codec, right)
+
+
+@pytest.mark.parametrize("control", [b"\x05", b"\x11\x06"])
+@pytest.mark.parametrize(
+    ("text", "codec"),
+    [
+        ("他在這裡寫了很多關於音樂節的文字，音樂節是世界上歷史最悠久的古典音樂節，每年都有很多人來參加。", "gb18030"),
+        ("人生來都是善的，這是孟子說的話，後來的人對這句話有很多不同的看法，但是大家都知道這句話是他說的。", "cp950"),
+        ("나는 한국에 가서 맛있는 것을 먹고 싶다. 그것은 나의 오랜 꿈이고 친구들도 함께 가고 싶어 한다.", "cp949"),
+    ],
+)
+def test_a_stray_control_makes_no_utf_16(text, codec, control):
+    """Of a short text one control byte is as many as Chinese in UTF-16 has."""
+    raw = text.encode(codec)
+    middle = len(text[: len(text) // 2].encode(codec))
+    assert decode(raw[:middle] + control + raw[middle:]).text.replace(control.decode(), "") == text
+
+
+def test_a_line_of_japanese_with_a_wrong_byte_is_not_read_in_gbk():
+    """GBK has the kana where EUC-JP has them, so the kanji alone tell them apart."""
+    text = "これは強い人が使う言葉だと彼は言った。"
+    raw = bytearray(text.encode("euc_jp"))
+    raw[9] = 0xFA
+    found = decode(bytes(raw))
+    assert found.encoding.startswith("euc_j")
+    assert found.text.endswith(text[6:])
