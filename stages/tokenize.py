@@ -6,15 +6,15 @@ Out: tokens: `<source>.bin` and `<source>.idx` (uint16 below 65,500 pieces, else
 num_bytes of text), and the tokenizer's files by hard link. Weights and clusters are not in it: pack-mindrecord reads those from docs, so that new
 weights do not tokenise again. The report has tokens by source and language and by length of document; languages are those that docs had when it ran.
 
-The ids are those that the tokenizer gives for each whole text. Alphabetic text is encoded word by word with a memory of words seen, where that is
-exactly the same (core/tokens/words.py).
+The ids are those that the tokenizer gives for each whole text. Those of BPE models of SentencePiece are computed by compiled loops over the columns'
+bytes, which give exactly the same (core/tokens/merging.py).
 """
 
 from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,8 +25,11 @@ from mspt.core.stage import Job, Read, Stage, Unit, UnitOutput, UnitResult
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
 
     from mspt.core.shards import Docs
+    from mspt.core.tokens.encoding import Sequences
+    from mspt.core.tokens.tokenizer import Tokenizer
 
 DOCUMENTS = "documents.parquet"
 UNIT_BYTES = 32 * 2**20  # of uncompressed text: what one worker holds, and what a kill costs
@@ -85,26 +88,12 @@ def units_of(docs: Docs, tokenizer: Path, batch: int) -> list[Unit]:
     return units
 
 
-@dataclass(frozen=True)
-class Encoder:
-    """A tokenizer as a worker uses it: `encode` gives the ids of texts as raw bytes of `dtype`, `end` is eos in the same form."""
-
-    encode: Callable[[Sequence[str]], list[bytes]]
-    dtype: np.dtype[Any]
-    end: bytes
-
-
 @functools.lru_cache(maxsize=1)
-def open_encoder(directory: Path) -> Encoder:
+def open_tokenizer(directory: Path) -> Tokenizer:
     """Once per worker."""
-    import numpy as np
-
-    from mspt.core.tokens.indexed import token_dtype
     from mspt.core.tokens.tokenizer import load
 
-    tokenizer = load(directory)
-    dtype = token_dtype(tokenizer.vocab_size).newbyteorder("<")
-    return Encoder(tokenizer.raw_encoder(dtype), dtype, np.array([tokenizer.eos_id], dtype=dtype).tobytes())
+    return load(directory)
 
 
 @functools.lru_cache(maxsize=4)
@@ -123,37 +112,51 @@ def tokenize_range(task: RangeTask, out: UnitOutput) -> dict[str, Any]:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
+    from mspt.core.tokens.indexed import token_dtype
     from mspt.core.tokens.joining import PART
     from mspt.core.tokens.tally import Tally
 
-    started, tally, encoder = time.monotonic(), Tally(), open_encoder(task.tokenizer)
+    started, tally, tokenizer = time.monotonic(), Tally(), open_tokenizer(task.tokenizer)
     check_shard(task.docs.root, tuple(record.path for record in task.docs.files(0)), task.docs)
+    dtype = token_dtype(tokenizer.vocab_size)
     columns = ["id", "source", "text", *(["lang"] if "lang" in task.docs.columns() else [])]
     live = task.docs.read_live(0, columns, check=False, rows=task.rows)
+    check_texts(live.column("text"), task.docs.ref)
     size = task.docs.bytes(0) * (task.rows[1] - task.rows[0]) / max(1, task.docs.num_rows(0))
     for source in sorted(pc.unique(live.column("source")).to_pylist()):
         check_name(source)
         mine = live.filter(pc.equal(live.column("source"), source))
         num_bytes = pc.binary_length(mine.column("text")).to_numpy().astype(np.int64)
-        num_tokens = write_tokens(out.path(f"{source}.bin"), mine.column("text"), encoder, task.batch)
+        num_tokens = write_tokens(out.path(f"{source}.bin"), tokenizer.sequences(mine.column("text"), task.batch), dtype)
         out.advance(size * mine.num_rows / live.num_rows)
         pq.write_table(pa.table([mine.column("id"), num_tokens, num_bytes], schema=PART), out.path(f"{source}.parquet"), compression="zstd")
         tally.add(source, mine.column("lang").to_pylist() if "lang" in columns else [None] * mine.num_rows, num_tokens, num_bytes)
     tally.seconds = time.monotonic() - started
-    return {**tally.plain(), "dtype": encoder.dtype.name}
+    return {**tally.plain(), "dtype": dtype.name}
 
 
-def write_tokens(path: Path, texts: Any, encoder: Encoder, batch: int) -> Any:
+def write_tokens(path: Path, sequences: Iterator[Sequences], dtype: np.dtype[Any]) -> Any:
     """int64 [documents]: tokens of each, its end included."""
     import numpy as np
 
-    lengths: list[int] = []
+    lengths = [np.empty(0, np.int64)]
     with path.open("wb") as handle:
-        for start in range(0, len(texts), batch):
-            encoded = encoder.encode(texts.slice(start, batch).to_pylist())
-            handle.write(encoder.end.join(encoded) + encoder.end)
-            lengths += map(len, encoded)
-    return np.array(lengths, dtype=np.int64) // encoder.dtype.itemsize + 1
+        for ids, sizes in sequences:
+            handle.write(ids.astype(dtype.newbyteorder("<")).data)
+            lengths.append(sizes)
+    return np.concatenate(lengths)
+
+
+def check_texts(texts: pa.ChunkedArray, ref: str) -> None:
+    """The compiled loops read bytes and rely on them."""
+    import pyarrow as pa
+
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{ref} holds a text that is not UTF-8: {error}", "make the docs again") from None
+    if texts.null_count:
+        raise InputError(f"{ref} holds {texts.null_count} documents whose text is null", "make the docs again; an empty text is allowed, none is not")
 
 
 def check_name(source: str) -> None:

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mspt.core.errors import CheckFailed
+from mspt.core.tokens.pieces import SPACE, is_byte_piece
 from mspt.core.tokens.tokenizer import Ids, Tokenizer
 from mspt.core.tokens.training import code_points
-from mspt.core.tokens.words import SPACE, is_byte_piece
 
 # REQUIREMENTS: coverage 1.0 leaves .04-.10 % of held-out Chinese without a piece, .9995 leaves .27-.42 %.
 MAX_WITHOUT_PIECE = 0.001

@@ -27,10 +27,9 @@ import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, processors
 
 from mspt.core.errors import CheckFailed, InputError, MsptError
+from mspt.core.tokens.pieces import CONTROL, NORMAL, SPACE, UNKNOWN, USER_DEFINED
 from mspt.core.tokens.tokenizer import TOKENIZER_FILES, HuggingFaceTokenizer, SentencePieceTokenizer, Tokenizer, load, read_config, token_content
-from mspt.core.tokens.words import SPACE
 
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 FAST_CLASS = "PreTrainedTokenizerFast"
 _UNIGRAM, _BPE = 1, 2
 _NEVER = -10_000.0  # the characters of "<0x0A>" together cost at most 6 times the rarest piece, about -20 each

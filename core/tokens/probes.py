@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mspt.core.tokens.pieces import SPACE
 from mspt.core.tokens.tokenizer import Tokenizer
-from mspt.core.tokens.words import SPACE
 
 MAX_EXAMPLES = 12  # characters without a piece that are shown of each set
 

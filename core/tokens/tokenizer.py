@@ -15,24 +15,32 @@ The end of a document is `eos_id`. A document starts after `prefix_id`: eos, unl
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import sentencepiece
+import sentencepiece.sentencepiece_model_pb2 as spm
 import tokenizers
 
 from mspt.core.errors import InputError, MsptError
-from mspt.core.tokens.words import SPACE, WordEncoder, is_byte_piece
+from mspt.core.tokens.encoding import MergeEncoder, Sequences, sequences_by
+from mspt.core.tokens.merges import merge_tables, obstacle
+from mspt.core.tokens.pieces import SPACE, is_byte_piece
 
 # The files that make a tokenizer: what tokens, mindrecord and model artifacts carry along. Absent ones are skipped.
 TOKENIZER_FILES = ("tokenizer.model", "tokenizer.json", "tokenizer_config.json", "vocab.txt")
+
+# Bytes of text in one process from which loading the compiled encoder (0.5 s) pays: SentencePiece takes a second for 4 MB of English.
+COMPILED_FROM = 4 * 2**20
 
 Ids = npt.NDArray[np.int32]
 
@@ -83,9 +91,12 @@ class Tokenizer(ABC):
     def encode(self, text: str) -> Ids:
         return self.encode_batch([text])[0]
 
-    def raw_encoder(self, dtype: np.dtype[Any]) -> Callable[[Sequence[str]], list[bytes]]:
-        """A function from texts to the same ids as little-endian bytes of `dtype`: the form in which a corpus is written."""
-        return lambda texts: [ids.astype(dtype).tobytes() for ids in self.encode_batch(texts)]
+    def sequences(self, texts: pa.ChunkedArray, batch: int) -> Iterator[Sequences]:
+        """Ids of a column of texts with eos behind each, some documents at a time: (int32, one after another; int64, how many each has).
+
+        The form in which a corpus is written. `batch`: documents handed to the library at once, where the ids come from there.
+        """
+        return sequences_by(self.encode_batch, self.eos_id, texts, batch)
 
 
 class SentencePieceTokenizer(Tokenizer):
@@ -95,6 +106,7 @@ class SentencePieceTokenizer(Tokenizer):
         if not model:
             raise InputError("an empty file is no SentencePiece model", "give a .model file that sentencepiece wrote")
         self.proto = model
+        self.bytes_seen = 0
         self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         super().__init__(
             [self.processor.id_to_piece(i) for i in range(self.processor.get_piece_size())],
@@ -110,8 +122,18 @@ class SentencePieceTokenizer(Tokenizer):
     def decode(self, ids: Sequence[int] | Ids) -> str:
         return str(self.processor.decode([int(i) for i in ids]))
 
-    def raw_encoder(self, dtype: np.dtype[Any]) -> Callable[[Sequence[str]], list[bytes]]:
-        return WordEncoder(self.proto, dtype).encode
+    def sequences(self, texts: pa.ChunkedArray, batch: int) -> Iterator[Sequences]:
+        self.bytes_seen += sum(chunk.nbytes for chunk in texts.chunks)
+        if self.bytes_seen >= COMPILED_FROM and (merges := self.merge_encoder) is not None:
+            return merges.sequences(texts)
+        return super().sequences(texts, batch)
+
+    @functools.cached_property
+    def merge_encoder(self) -> MergeEncoder | None:
+        """The compiled way to the same ids; None for a model that it is not exact for."""
+        model: Any = spm.ModelProto()  # type: ignore[attr-defined]  # made by protobuf at import
+        model.ParseFromString(self.proto)
+        return None if obstacle(model) else MergeEncoder(merge_tables(model), self.eos_id)
 
 
 class HuggingFaceTokenizer(Tokenizer):

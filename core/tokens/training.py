@@ -33,7 +33,7 @@ import sentencepiece
 import sentencepiece.sentencepiece_model_pb2 as spm
 
 from mspt.core.errors import MsptError
-from mspt.core.tokens.words import is_byte_piece
+from mspt.core.tokens.pieces import is_byte_piece
 
 UNK_ID, BOS_ID, EOS_ID, PAD_ID = 0, 1, 2, 3
 NUM_SPECIAL = 4

@@ -36,7 +36,7 @@ def check_languages(tags: Sequence[str]) -> None:
 def describe_pieces(tokenizer: Tokenizer) -> dict[str, Any]:
     """What the vocabulary is made of. Long pieces show what the sample repeated: markup, licence headers, tables."""
     from mspt.core.tokens.gate import DIGITS
-    from mspt.core.tokens.words import is_byte_piece
+    from mspt.core.tokens.pieces import is_byte_piece
 
     special = sum(not surface for surface in tokenizer.surfaces)
     texts = [surface.decode("utf-8", "replace") for surface in tokenizer.surfaces]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import sentencepiece
@@ -22,6 +23,7 @@ from conftest import Workspace
 from mspt.core.errors import CheckFailed, InputError, MachineError
 from mspt.core.files import is_disk_full
 from mspt.core.tokens.indexed import IndexedTokens
+from mspt.stages.tokenize import check_texts
 from support.disks import resize, small_disk
 from support.feed import FEED, document, write_lines
 from support.inline import work_inline
@@ -85,6 +87,22 @@ def test_batches_workers_and_versions(chain: Any) -> None:
     again = chain.workspace.run("tokenize", {"workers": 2, "batch": 3}, references=INPUTS, name="again")
     assert digests(again) == digests(chain.tokens)
     assert chain.workspace.outcome("tokenize", {}, references=INPUTS).status == "up-to-date"
+
+
+def test_compiled_merges_write_the_same_bytes(chain: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A corpus of this size is left to SentencePiece's own loops."""
+    work_inline(monkeypatch)
+    monkeypatch.setattr("mspt.core.tokens.tokenizer.COMPILED_FROM", 0)
+    monkeypatch.setattr("sentencepiece.SentencePieceProcessor.encode", interrupted)
+    again = chain.workspace.run("tokenize", {}, references=INPUTS, name="compiled")
+    assert digests(again) == digests(chain.tokens)
+
+
+@pytest.mark.parametrize(("texts", "what"), [([b"good", b"\xe4\xbb"], "not UTF-8"), ([b"good", None], "1 documents whose text is null")])
+def test_texts_that_are_none_are_refused(texts: list[bytes | None], what: str) -> None:
+    column = pa.chunked_array([pa.array(texts, pa.binary()).view(pa.string())])
+    with pytest.raises(InputError, match=what):
+        check_texts(column, "feed@v1")
 
 
 def digests(artifact: Any) -> dict[str, str]:

@@ -10,9 +10,9 @@ import pytest
 from mspt.core.errors import CheckFailed
 from mspt.core.tokens import gate
 from mspt.core.tokens.gate import HeldOutText
+from mspt.core.tokens.pieces import is_byte_piece
 from mspt.core.tokens.tokenizer import Ids, SentencePieceTokenizer, SpecialIds, Tokenizer, piece_surface
 from mspt.core.tokens.training import TrainingSettings, train
-from mspt.core.tokens.words import is_byte_piece
 
 
 class Letters(Tokenizer):
