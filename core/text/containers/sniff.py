@@ -14,7 +14,7 @@ from mspt.core.text.containers.base64_stream import block_of
 from mspt.core.text.decoding.charsets import byte_order_mark, control_share, unicode_by_pattern
 from mspt.core.text.decoding.decode import decode
 from mspt.core.text.markdown import is_markdown
-from mspt.core.text.readers.delimited import DELIMITERS, find_form
+from mspt.core.text.readers.delimited import find_form, may_begin_table
 
 HEAD_BYTES = 64 * 1024  # how much of a file `sniff` wants to see
 MAX_CONTROL_SHARE = 0.02  # NULs included; compressed or random bytes have .10
@@ -125,9 +125,8 @@ ANY_TAG = re.compile(rb"</?[a-z][a-z0-9]{0,10}(?:\s[^<>]{0,300})?/?>", re.IGNORE
 FRAGMENT = re.compile(rb"\s*<(?:div|p|table|font|center|span|ul|ol|h[1-6]|script|style|title|meta|link|a|img|article|section)\b", re.IGNORECASE)
 FRAGMENT_LINE_SHARE = 0.5  # of the lines begin with a tag: Markdown that opens with a centred logo has few
 JSON_START = re.compile(rb'\s*(?:\[\s*)?\{\s*(?:"(?:[^"\\]|\\.){0,200}"\s*:|\})')
-FIRST_LINE = re.compile(rb"[^\r\n]*")
-DELIMITER = re.compile(rb"[%b]" % DELIMITERS.encode())
 WIDE = re.compile(rb"[\x80-\xff].", re.DOTALL)  # a character of East Asian encodings; its second byte may be "|"
+ABOVE_BYTES = 8192  # in which the first line of a table is sought
 JSONL_LINES = 20  # lines looked at
 
 
@@ -242,13 +241,11 @@ def _is_known(block: bytes) -> bool:
 
 
 def _kind_of_table(head: bytes, is_whole: bool) -> FileType | None:
-    first = FIRST_LINE.match(head)
-    assert first is not None
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
-        if not DELIMITER.search(WIDE.sub(b"", first[0])):
+        if not may_begin_table(WIDE.sub(b"", head[:ABOVE_BYTES]).decode("ascii", "replace")):
             return None
         text = decode(head).text
-    form = find_form(text, is_whole) if DELIMITER.search(first[0]) else None
+    form = find_form(text, is_whole) if may_begin_table(text) else None
     return None if form is None else TSV if form.delimiter == "\t" else CSV

@@ -1,6 +1,7 @@
 """Whether text is a table of delimited values with a header (CSV, TSV), and how it is written.
 
-Prose has commas, code has tabs: what counts is that a first row of names stands above rows of as many cells that look unlike names.
+Prose has commas, code has tabs: what counts is that a first row of names stands above rows of as many cells that look unlike names. Above that row there may
+be blank lines, Excel's line that names the delimiter (`sep=;`), and comments, the last of which may be the row of names itself (`# id,text`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import io
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -24,6 +25,9 @@ MIN_ROWS_FOR_RAGGED = 5  # with fewer all have
 MAX_PROSE_SHARE = 0.5  # of the cells begin with a blank, as what follows a comma in a sentence
 MIN_UNLIKE_SHARE = 0.8  # of the cells of a column do not look like a name
 FIRST_LINE = re.compile(r"[^\r\n]*")
+END = r"(?:\r\n|\n|\r)"
+PREAMBLE = re.compile(rf"(?:[ \t]*+{END})*+(?:\"?sep=(?P<delimiter>[^\"\r\n])\"?[ \t]*+{END})?+(?P<comments>(?:\#[^\r\n]*+{END})*+)", re.IGNORECASE)
+COMMENT = re.compile(rf"\#+[ \t]*+(?=[^\r\n]*+{END}\Z)")
 NAME = re.compile(r"[^\W\d][\w .:/()%#$@-]{0,63}")
 IDENTIFIER = re.compile(r"[A-Za-z_][\w.:@/-]{0,39}")
 MAX_NAME_WORDS = 4
@@ -41,10 +45,13 @@ KNOWN = frozenset(
 
 @dataclass(frozen=True)
 class Form:
-    """How a table is written. is_quoted: a cell may stand in double quotes (else they are text like any other)."""
+    """How a table is written. is_quoted: a cell may stand in double quotes (else they are text like any other); start: where the row of names begins, in
+    characters; is_comment: it begins with "#"."""
 
     delimiter: str
     is_quoted: bool
+    start: int = 0
+    is_comment: bool = False
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -54,6 +61,34 @@ class Form:
 
 def find_form(text: str, is_whole: bool) -> Form | None:
     """The form of the table that begins with `text` (is_whole: and ends with it), or None where it is no table."""
+    above = PREAMBLE.match(text)
+    assert above is not None
+    start, delimiter = above.end(), above["delimiter"]
+    found = _form(text[start:], is_whole) if not delimiter else _named(text[start:], delimiter, is_whole)
+    if found:
+        return replace(found, start=start)
+    last = next((mark for mark in COMMENT.finditer(text, *above.span("comments"))), None)
+    if last and (found := _form(text[last.end() :], is_whole)):
+        return replace(found, start=last.start(), is_comment=True)
+    return None
+
+
+def may_begin_table(text: str) -> bool:
+    """Whether a delimiter stands where the row of names would."""
+    above = PREAMBLE.match(text)
+    assert above is not None
+    first = FIRST_LINE.match(text, above.end())
+    assert first is not None
+    return above["delimiter"] is not None or any(one in first[0] or one in above["comments"] for one in DELIMITERS)
+
+
+def _named(text: str, delimiter: str, is_whole: bool) -> Form | None:
+    """The form of a table whose delimiter is named above it."""
+    form = Form(delimiter, is_quoted=True)
+    return form if _rows(text, form, is_whole) else None
+
+
+def _form(text: str, is_whole: bool) -> Form | None:
     first = FIRST_LINE.match(text)
     assert first is not None
     if max(map(first[0].count, DELIMITERS)) >= MAX_NAMES:

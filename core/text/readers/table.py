@@ -1,4 +1,5 @@
-"""CSV and TSV: a row below the header is a record, "#" and its number, counted from 0; empty lines are no rows.
+"""CSV and TSV: a row below the header is a record, "#" and its number, counted from 0; empty lines are no rows, nor is what stands above the
+header: blank lines, Excel's `sep=;`, comments.
 
 A row with too few or too many cells is kept with what it has; without its text it is a bad-line. A quote that is never closed would swallow the
 rest of the file: the line where it opens is a bad-line then, and reading goes on behind it.
@@ -11,6 +12,7 @@ import functools
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from mspt.core.text.containers.sniff import HEAD_BYTES, TSV
 from mspt.core.text.containers.walk import Leaf, Problem
@@ -52,8 +54,8 @@ class Row:
 def items(leaf: Leaf, options: Options) -> Iterator[Item]:
     """One item for each row; a single no-text where no column is called as the text should be."""
     lines = Lines(leaf.stream, options.max_document_bytes)
-    table = _table(leaf, lines, options)
-    rows = iter(_Rows(table, lines))
+    table, num_above = _table(leaf, lines, options)
+    rows = iter(_Rows(table, lines, num_above))
     names = _names(table, next(rows, None))
     if options.fields.text not in names and not options.fields.keep:
         yield Item(0, lambda: no_text(leaf.ref, options.fields.text, dict.fromkeys(names)))
@@ -63,18 +65,20 @@ def items(leaf: Leaf, options: Options) -> Iterator[Item]:
         yield Item(row.at, functools.partial(_read, table, number, row))
 
 
-def _table(leaf: Leaf, lines: Lines, options: Options) -> Table:
+def _table(leaf: Leaf, lines: Lines, options: Options) -> tuple[Table, int]:
+    """The table, and how many lines stand above its row of names."""
     text = decode(lines.head, preferred=lines.encoding).text
     form = find_form(text, is_whole=len(lines.head) + MAX_MARK_BYTES < HEAD_BYTES)
     newline = "\r" if b"\r" in lines.newline else "\n"
     if form is None:  # the type was given, not found
         form = Form("\t" if leaf.type == TSV else max(",;|", key=text.split(newline, 1)[0].count), is_quoted=True)
-    return Table(leaf.ref, form, lines.encoding, newline, options)
+    return Table(leaf.ref, form, lines.encoding, newline, options), text.count(newline, 0, form.start)
 
 
 def _names(table: Table, header: Row | None) -> list[str]:
     try:
-        return [name.strip() for name in table.cells(_decode(header.data, table).text)] if header else []
+        text = _decode(header.data, table).text if header else ""
+        return [name.strip() for name in table.cells(text.lstrip("# \t") if table.form.is_comment else text)]
     except csv.Error:
         return []
 
@@ -120,12 +124,12 @@ class _Rows:
     than max_document_bytes of what has been read again is still to be made up for.
     """
 
-    def __init__(self, table: Table, lines: Lines) -> None:
+    def __init__(self, table: Table, lines: Lines, num_above: int) -> None:
         self.table = table
         self.limit = table.options.max_document_bytes
         self._blanks = lines.blanks.replace(b"\t", b"")
         self._newline = lines.newline
-        self._lines = iter(lines)
+        self._lines = islice(lines, num_above, None)
         self._again: deque[Line] = deque()
         self._debt = 0
 

@@ -52,6 +52,11 @@ def test_tables_with_a_header(text, delimiter):
         "10:00,Alice,Hello\n10:01,Bob,Hi\n",
         "name, which is long\nother, with more words\nthird, and so on\n",
         "the\tDT\ndog\tNN\nbarks\tVBZ\n\na\tDT\n",
+        "\n\nHello, world\nGood night, moon\n",
+        "# A title, and more of it\nHello, world\nGood night, moon\n",
+        "# A title\n\nname,value\nthat, or this\n",
+        "#!/bin/sh\n# copies a,b\ncp a,b c,d\ncp e,f g,h\n",
+        "sep=;\nnothing of the kind\n",
     ],
 )
 def test_text_with_commas_and_tabs_is_no_table(text):

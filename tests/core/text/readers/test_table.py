@@ -145,3 +145,32 @@ def test_memory_does_not_grow_with_the_file():
 def test_a_table_of_nothing_has_no_text(read):
     (problem,) = read(b"\n\n\n", kind=TSV)
     assert problem.rule == "no-text"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    ("above", "delimiter"),
+    [
+        ("sep=;{end}", ";"),
+        ('"sep=^"{end}', "^"),
+        ("SEP=,{end}", ","),
+        ("{end}  {end}", ","),
+        ('# made by hand, "2024{end}# rows: 40{end}', ","),
+        ("{end}{end}#{end}", "|"),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "gb18030", "utf-16"])
+def test_what_stands_above_the_header_is_no_row(read, above, delimiter, end, encoding):
+    table = written(ROWS, delimiter=delimiter, lineterminator=end)
+    found = read((above.format(end=end) + table).encode(encoding))
+    assert [(record.ref, record.decoded.text) for record in found] == [(f"f#{n}", row[1]) for n, row in enumerate(ROWS[1:])]
+
+
+def test_a_header_that_is_a_comment(read):
+    found = read(b"# a list of words\n# id,text\n1,first words of it\n2,other words\n")
+    assert [(record.decoded.text, record.meta) for record in found] == [("first words of it", {"id": "1"}), ("other words", {"id": "2"})]
+
+
+def test_a_table_of_sep_alone_has_no_text(read):
+    found = read(b"sep=;\na;b\n")
+    assert [problem.rule for problem in found] == ["no-text"]
