@@ -301,6 +301,6 @@ STAGE = Stage(
         "docs": Read("docs", producer="dedup", optional=True, help="documents to learn from where there are no labels"),
     },
     libraries=("fasttext", "numpy", "pyarrow", "python", "xxhash"),
-    revision=3,
+    revision=4,
     next="score",
 )

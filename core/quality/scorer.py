@@ -110,14 +110,14 @@ class Description:
     calibration: Calibration = field(default_factory=Calibration)
     about: str = ""
     usual: tuple[Usual, ...] = ()
-    format: int = 3
+    format: int = 4
 
     @classmethod
     def read(cls, path: Path) -> Description:
         """Raises TypeError or ValueError where the file is of no known form."""
         value = json.loads(path.read_text(encoding="utf-8"))
         usual = tuple(Usual(**one) for one in value.get("usual", ()))
-        return cls(**{**value, "calibration": Calibration(**value.get("calibration", {})), "usual": usual})
+        return cls(**{**value, "calibration": Calibration.of(value.get("calibration", {})), "usual": usual})
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -137,7 +137,7 @@ class Judged:
 
     def value(self, usual: tuple[Usual, ...]) -> npt.NDArray[np.float64]:
         """The expected class value, less what the shape of the text is unusual by."""
-        return lowered(self.expected, unusual(self.measured, usual))
+        return lowered(self.expected, unusual(self.measured, usual), self.measured.strange)
 
 
 @dataclass(frozen=True)

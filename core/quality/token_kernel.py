@@ -20,16 +20,18 @@ _ENDS = np.array(sorted(ord(c) for c in "。.!?…”’」』\"')）:;"), np.in
 _LAYOUT, _SHAPE = 0xB6, 0xA4  # ¶ and ¤
 _MAX_LENGTH = 6  # the letter g
 FNV_OFFSET, FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
-_0, _1 = np.uint64(0), np.uint64(1)
+_0, _1, _2, _3 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
 # Bytes that a token line may have for each byte of text, and for its end: a lone letter is a blank and four bytes as a shape, the layout of a line, the last
 # one included, five with its blank, and a line end closes each text.
 MOST_BYTES = 6
-# ASCII inside words: what each byte becomes (0: it is not inside a word).
-_INSIDE, _IS_VOWEL = np.zeros(256, np.uint8), np.zeros(128, np.int64)
+# ASCII inside words: what each byte becomes (0: it is not inside a word), and whether it is a vowel.
+_INSIDE, _IS_VOWEL = np.zeros(256, np.uint8), np.zeros(128, np.uint64)
 for _character in map(chr, range(128)):
     if _character.isalnum():
         _INSIDE[ord(_character)] = ord("0" if _character.isdigit() else _character.lower())
-    _IS_VOWEL[ord(_character)] = _character in "aeiouy"
+    _IS_VOWEL[ord(_character)] = _character in "aeiouyAEIOUY"
+_LOG2 = np.array([0, *(min(_MAX_LENGTH, number.bit_length() - 1) for number in range(1, 2**_MAX_LENGTH + 1))], np.int64)
+_CHUNK = 32  # letters of a word that are read before its runs are looked at; they are held in 64 bits
 
 # --- shapes: 64 of them, so that three in a row make an index of 18 bits -----------------------------------------------
 
@@ -47,17 +49,23 @@ for _number, _group in enumerate(MARK_GROUPS):
 
 
 @kernel
-def write_tokens(data: U8, offsets: I64, limit: int, fold: U32, vocabulary: U64, out: U8, out_offsets: I64, shapes: U8, shape_offsets: I64) -> None:
+def write_tokens(
+    data: U8, offsets: I64, limit: int, fold: U32, vocabulary: U64, out: U8, out_offsets: I64, shapes: U8, shape_offsets: I64, strange: I64
+) -> None:
     """Of each text its first `limit` code points.
 
     data, offsets [texts + 1]: UTF-8; fold: folding.fold_table(); vocabulary: table of hashes, empty where every token is known; out: room for MOST_BYTES a
-    byte and a text, out_offsets [texts + 1]; shapes: room for two each byte, shape_offsets [texts + 1].
+    byte and a text, out_offsets [texts + 1]; shapes: room for two each byte, shape_offsets [texts + 1]; strange [texts], zeros: words outside the vocabulary
+    that can be spoken.
     """
     size, count = 0, 0
     for text in range(len(offsets) - 1):
         i, end, left, start = offsets[text], offsets[text + 1], limit, size
         tokens, last = 0, np.int64(0)  # of the line
         while i < end and left > 0:
+            if data[np.uint64(i)] == _SPACE:
+                i, left = i + 1, left - 1
+                continue
             raw, width = read_code_point(data, i, end)
             i += width
             left -= 1
@@ -78,18 +86,26 @@ def write_tokens(data: U8, offsets: I64, limit: int, fold: U32, vocabulary: U64,
             value = (FNV_OFFSET ^ np.uint64(code)) * FNV_PRIME
             if kind == WORD and code != _UNDERSCORE:
                 # A word can be spoken that has no run of four consonants or three vowels; letters beyond ASCII count as either. Runs as bits of the last ones.
-                ascii = np.int64(code < 0x80)
+                ascii = np.uint64(code < 0x80)
                 vowels = _IS_VOWEL[code & 0x7F] & ascii
                 consonants, spoken = ascii - vowels, True
                 begins_with_digit, length = code == _ZERO, 1
                 while True:
-                    while i < end and left > 0 and _INSIDE[data[i]]:  # the same as below, most of what is written in letters
-                        code = np.int64(_INSIDE[data[i]])
-                        out[size] = code
-                        value = (value ^ np.uint64(code)) * FNV_PRIME
-                        vowels, consonants = vowels << 1 | _IS_VOWEL[code], consonants << 1 | (1 - _IS_VOWEL[code])
-                        spoken &= (vowels & 7 != 7) & (consonants & 15 != 15)
-                        i, left, size, length = i + 1, left - 1, size + 1, length + 1
+                    begin, stop = i, min(end, i + left, i + _CHUNK)
+                    while i < stop:  # the same as below, most of what is written in letters
+                        byte = data[np.uint64(i)]
+                        inside = _INSIDE[byte]
+                        if not inside:
+                            break
+                        out[np.uint64(size + i - begin)] = inside
+                        value = (value ^ np.uint64(inside)) * FNV_PRIME
+                        vowel = _IS_VOWEL[byte]
+                        vowels, consonants = vowels << _1 | vowel, consonants << _1 | (vowel ^ _1)
+                        i += 1
+                    if i > begin:
+                        code = np.int64(_INSIDE[data[i - 1]])
+                        left, size, length = left - (i - begin), size + i - begin, length + i - begin
+                    spoken &= _has_no_run(vowels, consonants)
                     if i >= end or left <= 0:
                         break
                     raw, width = read_code_point(data, i, end)
@@ -102,16 +118,17 @@ def write_tokens(data: U8, offsets: I64, limit: int, fold: U32, vocabulary: U64,
                         size = _encode(code, out, size)
                         value = (value ^ np.uint64(code)) * FNV_PRIME
                         if code < 0x80:
-                            vowels, consonants = vowels << 1 | _IS_VOWEL[code], consonants << 1 | (1 - _IS_VOWEL[code])
+                            vowels, consonants = vowels << _1 | _IS_VOWEL[code], consonants << _1 | (_IS_VOWEL[code] ^ _1)
                         else:
-                            vowels, consonants = np.int64(0), np.int64(0)
-                        spoken &= (vowels & 7 != 7) & (consonants & 15 != 15)
+                            vowels, consonants = _0, _0
+                        spoken &= _has_no_run(vowels, consonants)
                         length += 1
                     i, left = i + width, left - 1
                 last = code
                 group = DIGITS if begins_with_digit else SPOKEN if spoken else UNSPOKEN
                 shapes[count] = group + min(_WORD_LENGTHS - 1, _log2(length))
                 if len(vocabulary) and not _is_known(vocabulary, value):
+                    strange[text] += group == SPOKEN
                     size = _write_mark(0x30 if begins_with_digit else 0x6C if spoken else 0x71, out, token)  # 0, l, q
                     out[size] = _ZERO + _log2(length)
                     size += 1
@@ -171,12 +188,16 @@ def _digits_as_zero(code: np.int64) -> np.int64:
 
 @kernel
 def _log2(number: int) -> int:
-    """Whole binary logarithm, at most _MAX_LENGTH."""
-    power = 0
-    while power < _MAX_LENGTH and number > 1:
-        number >>= 1
-        power += 1
-    return power
+    """Whole binary logarithm, at most _MAX_LENGTH. By a table: no jump depends on how long a word is."""
+    found: int = _LOG2[np.uint64(min(number, len(_LOG2) - 1))]
+    return found
+
+
+@kernel
+def _has_no_run(vowels: np.uint64, consonants: np.uint64) -> bool:
+    """Of three vowels or four consonants, among the last 64 characters, a bit for each."""
+    runs = (vowels & vowels >> _1 & vowels >> _2) | (consonants & consonants >> _1 & consonants >> _2 & consonants >> _3)
+    return bool(runs == _0)
 
 
 @kernel

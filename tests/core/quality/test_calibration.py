@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import math
 import random
 
@@ -41,6 +43,39 @@ def test_a_distorted_score_is_set_right():
     assert np.abs(scores - np.array(true)).max() < 0.08
     assert (np.diff(scores[np.argsort(shown)]) >= 0).all()
     assert fit(shown, labels) == fitted
+
+
+def test_what_three_parameters_cannot_undo_is_undone_by_the_line():
+    """Labels with the probability of a staircase over fifths of the values."""
+    chooser = random.Random(3)
+    shown = np.array([chooser.random() for _ in range(4000)])
+    true = np.array([0.05, 0.1, 0.15, 0.9, 0.95])[np.minimum((shown * 5).astype(int), 4)]
+    labels = np.array([float(chooser.random() < p) for p in true])
+    fitted = fit(shown, labels)
+    scores, curve = fitted.apply(shown), dataclasses.replace(fitted, line=()).apply(shown)
+    inside = np.abs(shown * 5 % 1 - 0.5) < 0.2  # away from the steps
+    assert np.abs(curve - true)[inside].max() > 0.15
+    assert np.abs(scores - true)[inside].max() < 0.08
+
+
+def test_a_line_rises_everywhere_and_is_left_out_where_labels_are_few():
+    chooser = random.Random(4)
+    shown = np.array([chooser.random() for _ in range(600)])
+    labels = np.array([float(chooser.random() < 0.5) for _ in range(600)])  # nothing to learn: pools
+    fitted = fit(shown, labels)
+    assert len(fitted.line) == 10
+    assert len({round(y - 0.02 * x, 5) for x, y in fitted.line}) < 8  # pools
+    corners = [(0.0, 0.0), *fitted.line, (1.0, 1.0)]
+    assert all(x0 < x1 and y0 < y1 for (x0, y0), (x1, y1) in itertools.pairwise(corners))
+    assert len(fit(shown, (shown > 0.5).astype(float)).line) >= 3  # separated: corners short of 0 and 1
+    assert fit(shown[:499], labels[:499]).line == ()
+
+
+def test_a_line_by_hand():
+    made = Calibration(line=((0.2, 0.4), (0.6, 0.5)))
+    assert made.apply(np.array([0.1, 0.2, 0.4, 0.8])) == pytest.approx([0.2, 0.4, 0.45, 0.75])
+    assert Calibration.of({"a": 1.0, "line": [[0.2, 0.4], [0.6, 0.5]]}) == made
+    assert Calibration.of({"a": 2.0}) == Calibration(2.0)
 
 
 def test_soft_labels_and_separated_classes_and_few_labels():

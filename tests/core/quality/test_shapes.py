@@ -14,6 +14,7 @@ from mspt.core.quality.features import read_tokens
 from mspt.core.quality.shapes import (
     BEGIN,
     MIN_TEXTS,
+    STRANGENESS,
     WEIGHT,
     Measured,
     Usual,
@@ -97,6 +98,7 @@ def test_a_text_costs_the_mean_of_its_tokens():
     table = np.full((64, 64, 64), 8, np.uint8)
     table[BEGIN, BEGIN, HAN] = 40
     found = measure(tokens, table)
+    assert found.strange.tolist() == [0, 0, 0]  # every token is known where there is no vocabulary
     assert found.tokens.tolist() == [4, 0, 2]
     assert found.costs.tolist() == [(40 + 3 * 8) / 4 / 16, 0, 0.5]
     assert found.han[0] == pytest.approx(2 / 3)
@@ -104,7 +106,7 @@ def test_a_text_costs_the_mean_of_its_tokens():
 
 
 def good(costs, han):
-    return Measured(np.array(costs, float), np.array(han, float), np.full(len(costs), 100))
+    return Measured(np.array(costs, float), np.array(han, float), np.full(len(costs), 100), np.zeros(len(costs)))
 
 
 def test_what_is_usual_by_script():
@@ -141,7 +143,24 @@ def test_of_a_script_without_good_texts_nothing_is_said():
 
 
 def test_what_is_unusual_costs_logit():
-    found = lowered(np.array([0.5, 0.9, 0.3]), np.array([2.0, 0.0, 20.0]))
+    found = lowered(np.array([0.5, 0.9, 0.3]), np.array([2.0, 0.0, 20.0]), np.zeros(3))
     assert found[0] == pytest.approx(1 / (1 + math.exp(2 * WEIGHT)))  # two standard deviations: WEIGHT * 4 / 2
     assert found[1] == 0.9
     assert found[2] == pytest.approx(1 / (1 + math.exp(-math.log(0.3 / 0.7) + 200 * WEIGHT)))
+
+
+def test_strange_words_are_those_outside_the_vocabulary_that_can_be_spoken():
+    from mspt.core.quality.features import Vocabulary
+
+    texts = ["the cat xkcd 42, 龘 gato", "the the", ""]
+    (tokens,) = read_tokens(pa.array(texts), 1000, Vocabulary.of(["the", ","]))
+    assert tokens.strange.tolist() == [2, 0, 0]  # cat and gato; xkcd cannot be spoken, 42 is a number, 龘 no word
+    found = measure(tokens, np.zeros((64, 64, 64), np.uint8))
+    assert found.strange.tolist() == [2 / 8, 0, 0]  # seven tokens and the end of the line
+
+
+def test_strange_words_make_a_low_value_less_sure_and_no_other():
+    found = lowered(np.array([0.1, 0.9, 0.5]), np.zeros(3), np.array([0.5, 0.5, 0.5]))
+    assert found[0] == pytest.approx(1 / (1 + math.exp(math.log(9) * 0.5**STRANGENESS)))  # ln odds of .1: -ln 9
+    assert found[1:].tolist() == [pytest.approx(0.9), 0.5]
+    assert lowered(np.array([0.1]), np.array([2.0]), np.array([1.0]))[0] == pytest.approx(1 / (1 + math.exp(2 * WEIGHT)))  # the shape alone has the word
