@@ -11,6 +11,8 @@ from typing import Literal
 import orjson
 
 from mspt.core.text.containers.base64_stream import block_of
+from mspt.core.text.containers.mime import is_message
+from mspt.core.text.containers.text_codings import is_json_sequence, is_quoted_printable
 from mspt.core.text.decoding.charsets import byte_order_mark, control_share, unicode_by_pattern
 from mspt.core.text.decoding.decode import decode
 from mspt.core.text.markdown import is_markdown
@@ -32,8 +34,9 @@ class FileType:
     role: Role
 
 
-GZIP, BZIP2, XZ, ZSTD, BASE64 = (FileType(name, "stream") for name in ("gzip", "bzip2", "xz", "zstd", "base64"))
-ZIP, TAR, SEVEN_ZIP = (FileType(name, "archive") for name in ("zip", "tar", "7z"))
+GZIP, BZIP2, XZ, ZSTD = (FileType(name, "stream") for name in ("gzip", "bzip2", "xz", "zstd"))
+BASE64, QUOTED_PRINTABLE, JSON_SEQUENCE = (FileType(name, "stream") for name in ("base64", "quoted-printable", "json-seq"))
+ZIP, TAR, SEVEN_ZIP, MESSAGE = (FileType(name, "archive") for name in ("zip", "tar", "7z", "message"))
 TEXT, MARKDOWN, HTML, JSONL, JSON, CSV, TSV = (FileType(name, "leaf") for name in ("text", "markdown", "html", "jsonl", "json", "csv", "tsv"))
 PARQUET, WARC, ARC = (FileType(name, "leaf") for name in ("parquet", "warc", "arc"))
 EMPTY = FileType("empty", "unread")
@@ -146,6 +149,8 @@ def _sniff(head: bytes, is_whole: bool) -> FileType:
         return ZSTD
     if _is_old_tar(head):
         return TAR
+    if is_json_sequence(head):
+        return JSON_SEQUENCE
     if (readable := _as_bytes_of_text(head)) is not None:
         return _kind_of_text(readable, is_whole)
     return next((kind for magic, kind in WEAK_MAGICS if head.startswith(magic)), BINARY)
@@ -186,6 +191,10 @@ def _as_bytes_of_text(head: bytes) -> bytes | None:
 def _kind_of_text(head: bytes, is_whole: bool) -> FileType:
     if JSON_START.match(head):
         return _kind_of_json(head, is_whole)
+    if is_message(head):
+        return MESSAGE
+    if is_quoted_printable(head):
+        return QUOTED_PRINTABLE
     page = PAGE_TAG.search(head, 0, 1024)
     is_quoted = page and (QUOTES.search(head, 0, page.start()) or FIELD.search(head, 0, page.end()))
     if head.lstrip()[:1] == b"<" or (page and not is_quoted):  # a server's warning may stand before the page

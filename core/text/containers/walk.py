@@ -17,16 +17,19 @@ from pathlib import Path
 from mspt.core.text.containers.archives import Member
 from mspt.core.text.containers.base64_stream import decode_base64
 from mspt.core.text.containers.compression import CODECS, Expansion, Limits, decompress
+from mspt.core.text.containers.mime import message_members
 from mspt.core.text.containers.names import one_line
 from mspt.core.text.containers.seven_zip import seven_zip_members
-from mspt.core.text.containers.sniff import BASE64, EMPTY, HEAD_BYTES, FileType, sniff
+from mspt.core.text.containers.sniff import BASE64, EMPTY, HEAD_BYTES, JSON_SEQUENCE, MESSAGE, QUOTED_PRINTABLE, FileType, sniff
 from mspt.core.text.containers.streams import Broken, ByteStream, Fault
 from mspt.core.text.containers.tar import tar_members
+from mspt.core.text.containers.text_codings import decode_quoted_printable, without_separators
 from mspt.core.text.containers.zip import zip_members
 
 __all__ = ["Leaf", "Limits", "Problem", "walk"]
 
 DEFAULTS = Limits()
+DECODERS = {BASE64: decode_base64, QUOTED_PRINTABLE: decode_quoted_printable, JSON_SEQUENCE: without_separators}  # which give less than they take
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,8 @@ class Leaf:
 class Problem:
     """What could not be read, and why: one row of rejected/.
 
-    rule: truncated, corrupt, expansion, members, depth, encrypted, unsupported, not-a-file (from containers); see records for the others.
+    rule: truncated, corrupt, expansion, members, depth, encrypted, unsupported, not-a-file, alternative, not-content (from containers); see records
+    for the others.
     """
 
     ref: str
@@ -77,7 +81,8 @@ class _Walk:
         if kind.role in ("stream", "archive") and depth >= self.limits.max_depth:
             yield Problem(ref, "depth", f"{kind.name} inside {depth} containers", depth + 1, self.limits.max_depth)
         elif kind.role == "stream":
-            unpacked = decode_base64(stream) if kind == BASE64 else decompress(stream, CODECS[kind.name], self.expansion)
+            decoder = DECODERS.get(kind)
+            unpacked = decoder(stream) if decoder else decompress(stream, CODECS[kind.name], self.expansion)
             yield from self.open(ByteStream(unpacked, under=stream), ref, depth + 1)
         elif kind.role == "archive":
             yield from self.open_archive(stream, kind, ref, depth)
@@ -88,7 +93,9 @@ class _Walk:
             yield from _report(stream.fault, stream, ref)
 
     def members(self, stream: ByteStream, kind: FileType) -> Generator[Member | Fault, None, None]:
-        if kind.name == "tar":
+        if kind == MESSAGE:
+            yield from message_members(stream)
+        elif kind.name == "tar":
             yield from tar_members(stream)
         elif kind.name == "zip":
             yield from zip_members(stream, self.expansion, self.scratch)
