@@ -21,7 +21,7 @@ FOOTER_REACH = 2000  # characters from both ends of a page in which its footers 
 MIN_ADDRESSES = 3  # lines in a row that are nothing but an address
 MAX_TOKEN = 1000  # of a token that stays: C4's code (tensorflow_datasets, c4_utils, max_word_length) drops the line
 MIN_ENCODED, MIN_ENCODED_LINES = 40, 3  # characters of a line of base64 (PGP and PEM have 64, mail 76), and such lines in a row
-MIN_REST = 200  # characters that must be left of a text: what is little more than one long token is for the rules to judge
+MIN_REST, HAN_LETTERS = 200, 3  # letters that must be left of a text, a Han character being so many: what is little more than a token the rules judge
 
 
 class Cut(NamedTuple):
@@ -80,6 +80,7 @@ ADDRESS = re.compile(r"[ \t]*(?:[-*+•] +)?<?(?:[a-z]{2,10}://|www\.)[!-~]+>?[ 
 BADGES = re.compile(r"[ \t]*(?:\[!\[[^\[\]\n]{0,200}\]\([^()\n]{0,1000}\)\]\([^()\n]{0,1000}\)[ \t]*){1,20}")
 LINK_ROW = re.compile(r"[ \t]*(?:\[[^\[\]\n]{1,60}\]\([^()\n]{0,1000}\)[ \t]*[|｜·•/][ \t]*){1,40}\[[^\[\]\n]{1,60}\]\([^()\n]{0,1000}\)[ \t]*[|｜]?[ \t]*")
 WIDE = "\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003134f"
+WIDE_CHARACTER = re.compile(f"[{WIDE}]")
 TOKEN = re.compile(rf"(?<![^\s{WIDE}])[^\s{WIDE}]{{{MAX_TOKEN + 1},}}+")
 
 _ENCODED_LINE = rf"[ \t>]{{0,8}}[A-Za-z0-9+/]{{{MIN_ENCODED},}}+={{0,2}}[ \t]*"
@@ -121,6 +122,8 @@ def _found(text: str, signs: Signs) -> Iterator[Cut]:
                 yield Cut(start, end, "lorem-ipsum")
     if "link" in names:
         for start, end in _lines_with(text, ("](",)):
+            if text[start] not in "[ \t":  # most links stand in sentences and lists
+                continue
             if BADGES.fullmatch(text, start, end) or LINK_ROW.fullmatch(text, start, end):
                 yield Cut(start, end, "links-only")
     if not names.isdisjoint(FOOTER_SIGNS):
@@ -181,8 +184,9 @@ def _encoded_lines(text: str) -> Iterator[Cut]:
 
 def _long_tokens(text: str) -> Iterator[Cut]:
     """Tokens of more than MAX_TOKEN characters that are no links: data that somebody pasted, images as base64."""
+    letters = len(text) + (HAN_LETTERS - 1) * len(WIDE_CHARACTER.findall(text))
     for match in TOKEN.finditer(text):
-        if "://" not in match[0][:MAX_TOKEN] and len(text) - len(match[0]) >= MIN_REST and any(map(str.isalnum, match[0][:MAX_TOKEN])):
+        if "://" not in match[0][:MAX_TOKEN] and letters - len(match[0]) >= MIN_REST and any(map(str.isalnum, match[0][:MAX_TOKEN])):
             yield Cut(*match.span(), "long-token")
 
 

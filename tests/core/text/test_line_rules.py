@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
@@ -85,6 +86,14 @@ def test_a_long_token_is_cut_out_of_its_line() -> None:
     assert cut_lines(f"{BEFORE} {token}") == []  # hardly anything else: for the rules to judge
     assert cut_lines(f"{BEFORE * 3} https://a.example/{token}") == []
     assert cut_lines("长" * 3000) == []
+
+
+def test_a_line_of_percent_signs_costs_a_short_chinese_text_nothing_else() -> None:
+    text = "春天来了，花园里的花都开了，孩子们在河边跑来跑去，老人坐在树下慢慢地喝着茶，说着从前的故事，谁也不急着回家，太阳慢慢地落到山的后面去了。"
+    encoded = quote("的一是不了" * 180)
+    assert len(encoded) == 8100
+    assert without_cuts(f"{text}\n{encoded}\n", cut_lines(f"{text}\n{encoded}\n")) == f"{text}\n"
+    assert cut_lines(f"{text[:40]}\n{encoded}\n") == []
 
 
 def test_only_prose_is_cut_and_of_code_a_long_licence() -> None:
