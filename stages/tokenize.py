@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 DOCUMENTS = "documents.parquet"
 UNIT_BYTES = 32 * 2**20  # of uncompressed text: what one worker holds, and what a kill costs
+ROWS_WRITTEN_HERE = 1 << 15  # of the table of documents; a worker for it takes half a second to start
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,28 +120,44 @@ def tokenize_range(task: RangeTask, out: UnitOutput) -> dict[str, Any]:
     started, tally, tokenizer = time.monotonic(), Tally(), open_tokenizer(task.tokenizer)
     check_shard(task.docs.root, tuple(record.path for record in task.docs.files(0)), task.docs)
     dtype = token_dtype(tokenizer.vocab_size)
-    columns = ["id", "source", "text", *(["lang"] if "lang" in task.docs.columns() else [])]
-    live = task.docs.read_live(0, columns, check=False, rows=task.rows)
-    check_texts(live.column("text"), task.docs.ref)
-    size = task.docs.bytes(0) * (task.rows[1] - task.rows[0]) / max(1, task.docs.num_rows(0))
-    for source in sorted(pc.unique(live.column("source")).to_pylist()):
-        check_name(source)
-        mine = live.filter(pc.equal(live.column("source"), source))
-        num_bytes = pc.binary_length(mine.column("text")).to_numpy().astype(np.int64)
-        num_tokens = write_tokens(out.path(f"{source}.bin"), tokenizer.sequences(mine.column("text"), task.batch), dtype)
-        out.advance(size * mine.num_rows / live.num_rows)
-        pq.write_table(pa.table([mine.column("id"), num_tokens, num_bytes], schema=PART), out.path(f"{source}.parquet"), compression="zstd")
-        tally.add(source, mine.column("lang").to_pylist() if "lang" in columns else [None] * mine.num_rows, num_tokens, num_bytes)
+    rows: dict[str, list[pa.Table]] = {}
+    for step in steps_of(task):
+        for source, mine in by_source(task, step):
+            lengths = write_tokens(out.path(f"{source}.bin"), tokenizer.sequences(mine.column("text"), task.batch), dtype)
+            num_bytes = pc.binary_length(mine.column("text")).to_numpy().astype(np.int64)
+            tally.add(source, mine.column("lang").to_pylist() if "lang" in mine.column_names else [None] * mine.num_rows, lengths, num_bytes)
+            rows.setdefault(source, []).append(pa.table([mine.column("id"), lengths, num_bytes], schema=PART))
+        out.advance(task.docs.bytes(0) * (step[1] - step[0]) / max(1, task.docs.num_rows(0)))
+    for source, tables in rows.items():
+        pq.write_table(pa.concat_tables(tables), out.path(f"{source}.parquet"), compression="zstd")
     tally.seconds = time.monotonic() - started
     return {**tally.plain(), "dtype": dtype.name}
 
 
+def steps_of(task: RangeTask) -> list[tuple[int, int]]:
+    """The task's rows by row group: what a worker holds at once."""
+    return [step for step in task.docs.cut(0, 1) if task.rows[0] <= step[0] and step[1] <= task.rows[1]]
+
+
+def by_source(task: RangeTask, step: tuple[int, int]) -> Iterator[tuple[str, pa.Table]]:
+    """(source, its live documents: id, text and, where docs have it, lang) of some rows, in the order of the names of sources."""
+    import pyarrow.compute as pc
+
+    columns = ["id", "source", "text", *(["lang"] if "lang" in task.docs.columns() else [])]
+    live = task.docs.read_live(0, columns, check=False, rows=step)
+    check_texts(live.column("text"), task.docs.ref)
+    sources = sorted(pc.unique(live.column("source")).to_pylist())
+    for source in sources:
+        check_name(source)
+        yield source, live if len(sources) == 1 else live.filter(pc.equal(live.column("source"), source))
+
+
 def write_tokens(path: Path, sequences: Iterator[Sequences], dtype: np.dtype[Any]) -> Any:
-    """int64 [documents]: tokens of each, its end included."""
+    """Append ids; int64 [documents]: tokens of each, its end included."""
     import numpy as np
 
     lengths = [np.empty(0, np.int64)]
-    with path.open("wb") as handle:
+    with path.open("ab") as handle:
         for ids, sizes in sequences:
             handle.write(ids.astype(dtype.newbyteorder("<")).data)
             lengths.append(sizes)
@@ -187,8 +204,22 @@ def join_parts(job: Job[TokenizeConfig], results: Sequence[UnitResult]) -> int:
         with job.write(f"{source}.idx") as path:
             write_index_parts(path, functools.partial(joining.part_lengths, paths), joining.num_rows(paths), dtype)
         tables.append((source, paths))
-    with job.write(DOCUMENTS) as path:
-        return joining.write_documents(path, tables)
+    num_rows = sum(joining.num_rows(paths) for _, paths in tables)
+    if num_rows > ROWS_WRITTEN_HERE:
+        size = sum(path.stat().st_size for _, paths in tables for path in paths)
+        (written,) = job.map_units(write_table, [Unit("documents", tuple(tables), size)], what="table of documents", group="table")
+        job.link(written.path(DOCUMENTS), DOCUMENTS, written.files[0])
+    else:
+        with job.write(DOCUMENTS) as path:
+            joining.write_documents(path, tables)
+    return num_rows
+
+
+def write_table(tables: Sequence[tuple[str, Sequence[Path]]], out: UnitOutput) -> dict[str, Any]:
+    """The table of documents out of (source, its parts), in a worker: encoding a full row group takes 80 MB, which the main process would keep."""
+    from mspt.core.tokens.joining import write_documents
+
+    return {"rows": write_documents(out.path(DOCUMENTS), tables)}
 
 
 STAGE = Stage(

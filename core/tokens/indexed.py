@@ -45,7 +45,7 @@ DTYPE_CODES = {
 MAX_UINT16_VOCAB = 65500
 _HEADER = struct.Struct("<9sQBQQ")
 _COPY_BYTES = 16 * 2**20
-_INDEX_STEP = 1 << 20
+_INDEX_STEP = 1 << 16
 
 Tokens = npt.NDArray[Any]
 
