@@ -134,6 +134,9 @@ def _validate(spec: FieldSpec, value: Any, where: str) -> Any:
         return _adapter(spec.type, tuple(sorted(spec.setting.limits.items()))).validate_python(value)
     except ValidationError as error:
         first = error.errors()[0]
+        if first["type"] == "literal_error" and spec.is_list:
+            known = map(str, typing.get_args(typing.get_args(_inner_type(spec.type))[0]))
+            raise unknown_name(spec.flag, str(first["input"]), known, where) from None
         inside = ".".join(str(part) for part in first["loc"] if isinstance(part, int | str))
         place = f"{spec.name}.{inside}" if inside and spec.is_list else spec.name
         raise MsptError(

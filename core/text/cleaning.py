@@ -273,6 +273,7 @@ def _document(draft: Draft) -> Document:
         date=page.date,
         encoding=record.decoded.encoding,
         encoding_unsure=record.decoded.low_confidence,
+        in_field=record.in_field,
         language=draft.language,
         form=draft.form,
         spans=spans,

@@ -25,9 +25,9 @@ class Part:
 class Document:
     """A kept document: the columns of docs, what was changed in it, and what was left out of it.
 
-    encoding_unsure: another encoding is hardly less likely; changed: characters by switch of normalize; seems: pdf-text or ocr, where it looks as if it
-    came from there and nobody said so; repaired: faults of mojibake that were undone; personal, words: how many of each kind of personal data and of each
-    sensitive word; flow: characters that were left after each step, those before the first under "read".
+    encoding_unsure: another encoding is hardly less likely; in_field: it was a page in a field; changed: characters by switch of normalize; seems: pdf-text
+    or ocr, where it looks as if it came from there and nobody said so; repaired: faults of mojibake that were undone; personal, words: how many of each kind
+    of personal data and of each sensitive word; flow: characters that were left after each step, those before the first under "read".
     """
 
     text: str
@@ -40,6 +40,7 @@ class Document:
     spans: tuple[Span, ...]
     meta: str
     encoding_unsure: bool = False
+    in_field: bool = False
     changed: Mapping[str, int] = field(default_factory=dict)
     seems: str = ""
     repaired: tuple[str, ...] = ()

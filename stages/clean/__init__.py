@@ -69,6 +69,7 @@ class CleanConfig(SampleSettings):
     window: Annotated[str, setting("7d (s, m, h, d, w), or a whole number: a document for each window", convert=window_text)] = ""
     order_unit: Annotated[Literal["s", "ms", "us", "ns"], setting("unit of times that are numbers")] = "s"
     max_group_records: Annotated[int, setting("a window with more records becomes several documents", ge=1)] = 100_000
+    field_pages: Annotated[bool, setting("a text field that holds a whole web page is extracted as one; else it is text")] = True
     meta: Annotated[tuple[str, ...], setting("fields kept in `meta`; * is every other short field")] = ("*",)
     extract: Annotated[Literal["article", "page"], setting("of a web page keep the article, or all visible text")] = "article"
     languages: Annotated[tuple[str, ...], setting("languages that are kept (zh covers zh-Hans and zh-Hant); none: all")] = ()
@@ -199,6 +200,7 @@ def instructions(config: CleanConfig, num_files: int, base: Path, words: Sensiti
                 title=config.title_field,
                 meta=config.meta,
                 source=config.source_field,
+                pages=config.field_pages,
                 keep=mapping is not None or grouping is not None,
             ),
             max_document_bytes=config.max_document_bytes,

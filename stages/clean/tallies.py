@@ -45,6 +45,8 @@ class Tallies:
         self.count_kept(source, document.language.tag, document.form.form, len(document.text), document.flow)
         if document.seems:
             self.sources[source][document.seems] += 1
+        if document.in_field:
+            self.sources[source]["pages_in_fields"] += 1
         if document.encoding_unsure:
             self.sources[source]["encoding_unsure"] += 1
         self.removed.update(part.rule for part in document.left_out)

@@ -24,6 +24,7 @@ class Example(SampleSettings):
     free: Annotated[float, setting("a number without limits")] = 0.0
     limit: Annotated[int | None, setting("a limit", ge=1)] = None
     names: Annotated[tuple[str, ...], setting("names")] = ()
+    parts: Annotated[tuple[Literal["head", "tail"], ...], setting("parts")] = ()
     on: Annotated[bool, setting("a switch")] = True
     phases: Annotated[tuple[Nested, ...], setting("phases")] = ()
     required: Annotated[int, setting("must be given")]
@@ -46,6 +47,8 @@ def test_strings_from_the_command_line_and_values_from_toml_agree():
         ({"required": 1, "limit": 0}, ["limit = 0 is not valid", "greater than or equal to 1"]),
         ({"required": 1, "memory": "4 parsecs"}, ["memory = '4 parsecs' is not valid", "500MB or 4GiB"]),
         ({"required": 1, "sample": "0%"}, ["sample = '0%' is not valid"]),
+        ({"required": 1, "parts": ["head,tale"]}, ["there is no --parts `tale`", "did you mean `tail`?"]),
+        ({"required": 1, "parts": ["x"]}, ["there is no --parts `x`", "known: head, tail"]),
         ({}, ["required must be given"]),
         ({"required": True}, ["required = True is not valid", "expected a number"]),
         ({"required": 1, "free": "inf"}, ["free = 'inf' is not valid", "finite"]),
@@ -69,6 +72,7 @@ def test_identity_leaves_runtime_settings_out():
         "mode": "fast",
         "limit": None,
         "names": [],
+        "parts": [],
         "on": True,
         "phases": [{"tokens": 5, "lr": 0.1}],
         "required": 1,

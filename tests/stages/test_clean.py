@@ -69,6 +69,19 @@ def test_every_record_ends_in_docs_or_rejected(raw, workspace, inline):
     assert (counts["in"], counts["out"], sum(counts["rejected"].values())) == (11, 5, 6)
 
 
+def test_pages_in_fields_are_extracted_and_counted(tmp_path, workspace, inline):
+    lines = tmp_path / "crawl.jsonl"
+    lines.write_text("".join(json.dumps({"text": text, "url": f"http://a/{n}"}) + "\n" for n, text in enumerate([PAGE, CHINESE])), "utf-8")
+    made = workspace.run("clean", paths=[lines])
+    page, plain = rows(made, "docs-*.parquet")
+    assert (page["title"], page["url"], "hidden" in page["text"], "<" in page["text"]) == ("花园", "http://a/0", False, False)
+    assert CHINESE in page["text"]
+    assert plain["text"] == CHINESE
+    assert [counts["pages_in_fields"] for counts in made.manifest["stats"]["sources"].values()] == [1]
+    kept = workspace.run("clean", {"field_pages": False, "steps": ["decode"]}, paths=[lines])
+    assert next(row for row in rows(kept, "docs-*.parquet") if row["url"] == "http://a/0")["text"] == PAGE
+
+
 def test_a_document_says_where_it_came_from_and_what_it_is(raw, workspace, inline):
     made = workspace.run("clean", paths=[raw])
     docs = {row["ref"]: row for row in rows(made, "docs-*.parquet")}

@@ -126,6 +126,7 @@ QUOTES = re.compile(rb"\"\"\"|'''|`")  # a page quoted in a program or in Markdo
 FIELD = re.compile(rb"(?:[\"',]|\S\t) {0,20}(?:<!DOCTYPE\s|<(?:html|head|body)\b)", re.IGNORECASE)  # a page in a row of CSV or TSV
 ANY_TAG = re.compile(rb"</?[a-z][a-z0-9]{0,10}(?:\s[^<>]{0,300})?/?>", re.IGNORECASE)
 FRAGMENT = re.compile(rb"\s*<(?:div|p|table|font|center|span|ul|ol|h[1-6]|script|style|title|meta|link|a|img|article|section)\b", re.IGNORECASE)
+PAGE_HEAD = 8192  # characters of a text in which a page's element is looked for
 FRAGMENT_LINE_SHARE = 0.5  # of the lines begin with a tag: Markdown that opens with a centred logo has few
 JSON_START = re.compile(rb'\s*(?:\[\s*)?\{\s*(?:"(?:[^"\\]|\\.){0,200}"\s*:|\})')
 WIDE = re.compile(rb"[\x80-\xff].", re.DOTALL)  # a character of East Asian encodings; its second byte may be "|"
@@ -222,6 +223,18 @@ def _kind_of_markup(head: bytes) -> FileType:
 def _is_mostly_tags(head: bytes) -> bool:
     lines = [line.lstrip() for line in head.splitlines() if line.strip()]
     return sum(1 for line in lines if ANY_TAG.match(line)) >= FRAGMENT_LINE_SHARE * len(lines)
+
+
+def is_page(text: str) -> bool:
+    """Whether a text is a whole web page: it begins with a doctype or the page's own element, after comments and a declaration at most."""
+    start = text[:PAGE_HEAD].lstrip("\ufeff \t\r\n")
+    if start[:1] != "<":
+        return False
+    head = start.encode("utf-8", "replace")
+    prolog = PROLOG.match(head)
+    assert prolog is not None
+    root = ROOT.match(head, prolog.end())
+    return bool(DOCTYPE_HTML.search(head, 0, prolog.end()) or (root and root[1].lower() in (b"html", b"head", b"body")))
 
 
 def _kind_of_json(head: bytes, is_whole: bool) -> FileType:

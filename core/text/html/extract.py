@@ -21,7 +21,8 @@ from mspt.core.text.html.leftovers import Removed, Rules, load_rules
 from mspt.core.text.html.main_content import choose_blocks
 from mspt.core.text.html.reader import read_page
 from mspt.core.text.html.writer import write
-from mspt.core.text.spans import Span
+from mspt.core.text.octet_entities import octet_entities
+from mspt.core.text.spans import Span, edit
 
 Mode = Literal["article", "page"]
 
@@ -61,6 +62,8 @@ def extract(markup: str | bytes, *, mode: Mode = "article", encoding: str | None
     Neither ever holds scripts, styles, comments, templates or hidden elements. A headline that metadata state stands in `title` and not in an
     article's text. Never raises on broken markup: an unreadable or empty page gives a Page with text "".
     """
+    if isinstance(markup, str) and (octets := octet_entities(markup)):
+        markup, _ = edit(markup, (), octets)
     root, problem = parse_page(markup, encoding)
     if root is None:
         return Page("", problem=problem)

@@ -17,6 +17,7 @@ from mspt.core.text.markdown import is_markdown
 from mspt.core.text.normal.document import Document
 from mspt.core.text.normal.escapes import FORMS, MAIN_SHARE, MANY_ESCAPES, MAX_BARE, SOLE_SHARE, UNSAFE, bare, is_about_escapes
 from mspt.core.text.normal.verbatim import Regions, verbatim
+from mspt.core.text.octet_entities import octet_entities
 from mspt.core.text.spans import Edit
 
 MIN_ESCAPES = 3
@@ -41,6 +42,8 @@ def entities(document: Document) -> list[Edit]:
     text = document.text
     if document.form not in FORMS:
         return []
+    if octets := octet_entities(text):
+        return octets if is_plain(document) else []
     anywhere = [Edit(*match.span(), written) for match in ENTITY.finditer(text) if (written := _entity(match))]
     if len(anywhere) < MIN_ESCAPES or is_marked_down(document):
         return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mspt.core.text.containers.sniff import is_page
 from mspt.core.text.containers.walk import Problem
 from mspt.core.text.decoding.decode import Decoded
 from mspt.core.text.decoding.mending import REPLACEMENT
@@ -20,9 +21,12 @@ def record_of(ref: str, value: Mapping[str, Any], fields: Fields, decoded: Decod
     """The record of an object whose text is `decoded`; no-text where there is none, unless the fields are kept for their own sake."""
     if decoded is None and not fields.keep:
         return no_text(ref, fields.text, value, shown, url=_label(find(value, fields.url)), meta=meta_json(meta_of(value, fields)))
+    holds_page = fields.pages and decoded is not None and is_page(decoded.text)
     return Record(
         ref,
         decoded or NOTHING,
+        markup=holds_page,
+        in_field=holds_page,
         url=_label(find(value, fields.url)),
         title=_label(find(value, fields.title)),
         meta=meta_of(value, fields),
@@ -34,8 +38,12 @@ def record_of(ref: str, value: Mapping[str, Any], fields: Fields, decoded: Decod
 def no_text(ref: str, name: str, value: Mapping[str, Any], shown: str = "", *, url: str = "", meta: str = "") -> Problem:
     """What says that the field `name` is missing or no text, and which fields there are; url and meta as of a record."""
     found = find(value, name)
-    detail = f"no field {name}" if found is None else f"field {name} is {type(found).__name__}"
-    there = scalar(f"{detail}; there are {', '.join(sorted(map(str, value)))}")
+    if found is None and name in value:
+        detail = f"field {name} is null"
+    else:
+        detail = f"no field {name}" if found is None else f"field {name} is {type(found).__name__}, not text"
+    others = sorted(str(one) for one in value if one != name)
+    there = scalar(f"{detail}; there are {', '.join(others)}" if others else detail)
     return Problem(ref, "no-text", there[:MAX_DETAIL], text=shown, url=url, meta=meta)
 
 

@@ -256,4 +256,5 @@ def _record(ref: str, batch: Batch, row: int) -> Record | Problem:
             decoded = as_decoded(data.decode(), "utf-8")
         except UnicodeDecodeError:
             decoded = decode(data)
-    return record_of(ref, batch.values(row), batch.options.fields, decoded, "")
+    fields, values = batch.options.fields, batch.values(row)
+    return record_of(ref, values if text is not None or fields.keep else {**values, fields.text: None}, fields, decoded, "")

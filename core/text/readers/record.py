@@ -21,7 +21,7 @@ class Fields:
     """Which fields (of a JSON object) or columns (of CSV and Parquet) hold what. "a.b" is field b of the object a, unless a field is called "a.b".
 
     meta: names, or "*" for every other short field that is text, number or boolean. source: the field that names the source ("" : none does).
-    keep: whether Record.fields holds all of them, for `--map`; a record may then be without text.
+    pages: whether a text that is a whole web page is one. keep: whether Record.fields holds all of them, for `--map`; a record may then be without text.
     """
 
     text: str = "text"
@@ -29,6 +29,7 @@ class Fields:
     title: str = "title"
     meta: tuple[str, ...] = (ALL_FIELDS,)
     source: str = ""
+    pages: bool = True
     keep: bool = False
 
 
@@ -50,7 +51,7 @@ class Options:
 class Record:
     """One document before extraction: decoded text (with its markup, if `markup`).
 
-    source: what its own field says ("" where there is none); fields: all fields, only with Fields.keep.
+    source: what its own field says ("" where there is none); in_field: its markup was found in a field; fields: all fields, only with Fields.keep.
     """
 
     ref: str
@@ -60,6 +61,7 @@ class Record:
     title: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
+    in_field: bool = False
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -12,11 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mspt.core.text.html.extract import extract
 from mspt.core.text.normal.normalize import Document
 from mspt.core.text.normal.web_escapes import entities, percents
+from mspt.core.text.octet_entities import octet_entities
 from mspt.core.text.spans import Span, edit
 
 LETTER = 'Tom & Jerry met at <noon>; "hello", he said. R & D was closed, it\'s said, and A & B too.'
+OCTETS = "春天来了，花都开了。Caf\xe9 – “\U0001f600”"
 PIECES = [
     "&",
     "&amp;",
@@ -144,3 +147,26 @@ def test_real_documents_stay(shared: Path, name: str) -> None:
     with gzip.open(shared / "data" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         texts = [json.loads(line)["text"] for line in lines]
     assert not [text[:80] for text in texts for step in (entities, percents) if list(step(Document(text, (), "prose")))]
+
+
+@pytest.mark.parametrize("form", ["&#{};", "&#x{:x};", "&#x00{:X};", "&#0{};"])
+def test_entities_that_are_the_bytes_of_utf_8(form):
+    written = "".join(form.format(byte) if byte >= 0x80 else chr(byte) for byte in OCTETS.encode())
+    assert read(entities, f"He said: {written}.") == f"He said: {OCTETS}."
+    assert extract(f"<html><body><p>{written}</p></body></html>", mode="page").text == OCTETS
+
+
+def test_entities_that_are_characters_are_no_bytes():
+    """\u00e0 and a blank before a quotation are bytes of a letter of Samaritan; beside an accent of their own none are bytes."""
+    for text in ("Il va &#224;&#160;&#171;&#160;Paris&#160;&#187;.", "&#195;&#169;t&#233; &#228;&#184;&#173;", "&#228;&#184; &#173;"):
+        assert octet_entities(text) == []
+        assert (
+            extract(f"<html><body><p>{text}</p></body></html>", mode="page").text == " ".join(html.unescape(text).replace("\xa0", " ").split())
+            or "\xa0" in text
+        )
+    assert octet_entities("&#20013;&#25991; and plain text") == []
+
+
+def test_texts_about_entities_keep_them():
+    text = "In HTML the entity &#228;&#184;&#173; is three characters and not one."
+    assert read(entities, text) == text

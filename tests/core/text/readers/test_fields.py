@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from mspt.core.text.readers.fields import as_decoded, find, meta_of, record_of, scalar, shown
 from mspt.core.text.readers.record import Fields
 
@@ -30,6 +32,30 @@ def test_meta_is_what_is_short_or_named_and_has_no_place_of_its_own():
 def test_what_is_missing_is_said_with_what_there_is():
     problem = record_of("r", {"b": 1, "a": 2}, Fields(text="body"), None, "shown")
     assert (problem.rule, problem.detail, problem.text) == ("no-text", "no field body; there are a, b", "shown")
+
+
+def test_what_is_null_or_no_text_is_said_so():
+    assert record_of("r", {"text": None, "a": 2}, Fields(), None, "").detail == "field text is null; there are a"
+    assert record_of("r", {"text": 5}, Fields(), None, "").detail == "field text is int, not text"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_page"),
+    [
+        ("<html><body><p>text</p></body></html>", True),
+        ("\ufeff\n <!-- saved --><?xml version='1.0'?><!DOCTYPE html PUBLIC 'x'><p>text", True),
+        ("<BODY class='a'>text</BODY>", True),
+        ("<p>a part of a page</p><div>more</div>", False),  # its tags are residues
+        ("Write <html> first, then <body>.", False),
+        ("```\n<html>\n```", False),
+        ("<htmlish>text</htmlish>", False),
+        ("", False),
+    ],
+)
+def test_a_text_that_is_a_whole_page_is_one(text, is_page):
+    record = record_of("r", {"text": text}, Fields(), as_decoded(text, "utf-8"), "")
+    assert (record.markup, record.in_field) == (is_page, is_page)
+    assert not record_of("r", {"text": text}, Fields(pages=False), as_decoded(text, "utf-8"), "").markup
 
 
 def test_what_is_shown_is_short_and_always_text():

@@ -260,3 +260,9 @@ def test_thousands_of_columns_are_read(read):
 
 def test_a_file_of_no_rows_gives_nothing(read):
     assert read(parquet({"text": pa.array([], pa.string())})) == []
+
+
+def test_a_null_cell_is_said_to_be_null(read):
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"text": ["a line", None], "id": [1, 2]}), buffer)
+    assert [getattr(one, "detail", "") for one in read(buffer.getvalue())] == ["", "field text is null; there are id"]
