@@ -69,13 +69,20 @@ def most_frequent(counts: Counter[str], size: int) -> list[str]:
 
 
 class Tokens(NamedTuple):
-    """Of a batch of texts. lines: UTF-8 with a line end, as fastText's own code takes them; shapes: of all tokens (token_kernel.py), those of text i from
-    ends[i] to ends[i + 1]; strange: how many words of each text are outside the vocabulary, though they can be spoken."""
+    """Of a batch of texts. raw: the lines of all, UTF-8 with a line end, that of text i from line_ends[i] to line_ends[i + 1]; shapes: of all tokens
+    (token_kernel.py), those of text i from ends[i] to ends[i + 1]; strange: how many words of each text are outside the vocabulary, though they can be
+    spoken."""
 
-    lines: list[bytes]
+    raw: npt.NDArray[np.uint8]
+    line_ends: npt.NDArray[np.int64]
     shapes: npt.NDArray[np.uint8]
     ends: npt.NDArray[np.int64]
     strange: npt.NDArray[np.int64]
+
+    @property
+    def lines(self) -> list[bytes]:
+        raw = self.raw.tobytes()
+        return [raw[start:end] for start, end in itertools.pairwise(self.line_ends.tolist())]
 
 
 def token_lines(texts: pa.Array | pa.ChunkedArray, max_characters: int, vocabulary: Vocabulary | None = None) -> list[str]:
@@ -97,8 +104,7 @@ def read_tokens(texts: pa.Array | pa.ChunkedArray, max_characters: int, vocabula
         line_ends, ends, strange = (np.zeros(num, np.int64) for num in (len(offsets), len(offsets), len(offsets) - 1))
         table = vocabulary.table if vocabulary else _NOTHING
         write_tokens(data, offsets, max_characters, fold_table(), table, out, line_ends, shapes, ends, strange)
-        raw = out[: line_ends[-1]].tobytes()
-        yield Tokens([raw[start:end] for start, end in itertools.pairwise(line_ends.tolist())], shapes[: ends[-1]], ends, strange)
+        yield Tokens(out[: line_ends[-1]], line_ends, shapes[: ends[-1]], ends, strange)
 
 
 def windows(text: str, characters: int, limit: int) -> list[str]:

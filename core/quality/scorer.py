@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from mspt.core.errors import InputError, MachineError
 from mspt.core.quality.calibration import CLASS_VALUES, Calibration
+from mspt.core.quality.classifier import Classifier
 from mspt.core.quality.features import Vocabulary, read_tokens
 from mspt.core.quality.shapes import Measured, Usual, lowered, measure, unusual
 from mspt.core.quality.token_kernel import SHAPES
@@ -144,7 +145,8 @@ class Judged:
 class Scorer:
     """A loaded scorer. Reads on one thread; the same text has the same score in every process."""
 
-    model: Any
+    model: Any  # fastText's
+    classifier: Classifier
     description: Description
     vocabulary: Vocabulary
     shape_costs: npt.NDArray[np.uint8]
@@ -160,7 +162,7 @@ class Scorer:
             raise InputError(f"{directory} holds no scorer that this version can read: {error}", "train it again: mspt train-scorer") from None
         if description.format != Description.format or not set(model.get_labels()) <= set(LABELS.values()):
             raise InputError(f"{directory} is a scorer of another format", "train it again: mspt train-scorer")
-        return cls(model, description, Vocabulary.of(model.get_words()), costs)
+        return cls(model, Classifier.of(model, _VALUES), description, Vocabulary.of(model.get_words()), costs)
 
     @classmethod
     def default(cls) -> Scorer:
@@ -178,14 +180,5 @@ class Scorer:
         """What the two halves of the scorer say of texts, before calibration."""
         found = []
         for tokens in read_tokens(texts, max_characters, self.vocabulary):
-            found.append(Judged(self._expected(tokens.lines), measure(tokens, self.shape_costs)))
+            found.append(Judged(self.classifier.expected(tokens.raw, tokens.line_ends), measure(tokens, self.shape_costs)))
         return Judged.joined(found)
-
-    def _expected(self, lines: list[bytes]) -> npt.NDArray[np.float32]:
-        """Expected class value in [0, 1], as fastText sees it: P(high) + P(middle) / 2. By its own code: its `predict` would copy each line first, to look for
-        line ends."""
-        if not lines:
-            return np.zeros(0, np.float32)
-        labels, probabilities = self.model.f.multilinePredict(lines, len(LABELS), 0.0, "strict")
-        found = [sum(_VALUES[name] * p for name, p in zip(names, ps.tolist(), strict=True)) for names, ps in zip(labels, probabilities, strict=True)]
-        return np.clip(np.array(found, np.float32), 0.0, 1.0)  # fastText adds 1e-5 to probabilities: 1.00001

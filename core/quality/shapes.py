@@ -102,7 +102,7 @@ def _interpolated(counts: I64, lower: F64) -> F64:
 
 
 def measure(tokens: Tokens, table: U8) -> Measured:
-    num = len(tokens.lines)
+    num = len(tokens.ends) - 1
     sums = np.zeros((num, 3), np.int64)
     _measure(tokens.shapes, tokens.ends, table, sums)
     lengths, letters = np.diff(tokens.ends), sums[:, 1] + sums[:, 2]

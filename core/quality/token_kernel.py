@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from mspt.core.dedup.folding import BLANK, CHARACTER, CODE_MASK, IGNORED, KIND_SHIFT, WORD
 from mspt.core.dedup.utf8 import read_code_point
-from mspt.core.kernel import kernel
+from mspt.core.kernel import kernel, part
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -148,7 +148,7 @@ def write_tokens(
         out_offsets[text + 1], shape_offsets[text + 1] = size, count
 
 
-@kernel
+@part
 def _write_mark(letter: int, out: U8, size: int) -> int:
     """`¤` and a letter, over the token at `size`."""
     size = _encode(np.int64(_SHAPE), out, size)
@@ -156,7 +156,7 @@ def _write_mark(letter: int, out: U8, size: int) -> int:
     return size + 1
 
 
-@kernel
+@part
 def _write_layout(tokens: int, last: np.int64, out: U8, size: int) -> tuple[int, int]:
     """The token at the end of a line; the size after it, and its shape."""
     out[size] = _SPACE
@@ -170,7 +170,7 @@ def _write_layout(tokens: int, last: np.int64, out: U8, size: int) -> tuple[int,
     return size + 2, LINES + 2 * min(_LINE_LENGTHS - 1, length) + (0 if ends else 1)
 
 
-@kernel
+@part
 def _is_known(table: U64, value: np.uint64) -> bool:
     mask = np.uint64(len(table) - 1)
     place = value & mask
@@ -181,26 +181,26 @@ def _is_known(table: U64, value: np.uint64) -> bool:
     return False
 
 
-@kernel
+@part
 def _digits_as_zero(code: np.int64) -> np.int64:
     return np.int64(_ZERO) if _ZERO <= code <= _NINE else code
 
 
-@kernel
+@part
 def _log2(number: int) -> int:
     """Whole binary logarithm, at most _MAX_LENGTH. By a table: no jump depends on how long a word is."""
     found: int = _LOG2[np.uint64(min(number, len(_LOG2) - 1))]
     return found
 
 
-@kernel
+@part
 def _has_no_run(vowels: np.uint64, consonants: np.uint64) -> bool:
     """Of three vowels or four consonants, among the last 64 characters, a bit for each."""
     runs = (vowels & vowels >> _1 & vowels >> _2) | (consonants & consonants >> _1 & consonants >> _2 & consonants >> _3)
     return bool(runs == _0)
 
 
-@kernel
+@part
 def _encode(code: np.int64, out: U8, size: int) -> int:
     """Write a code point in UTF-8 at `size`; returns the position after it."""
     if code < 0x80:
