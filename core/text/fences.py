@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mspt.core.kernel import kernel
+from mspt.core.kernel import kernel, part
 from mspt.core.text.script import Codes
 
 MAX_INDENT = 12  # blanks before a fence: in items of lists
@@ -13,8 +13,18 @@ NUM_MARKS = 3
 LINE_END, RETURN, TAB, BLANK, BACKTICK, TILDE = (np.uint32(ord(character)) for character in "\n\r\t `~")
 
 
+_last: tuple[Codes, NDArray[np.int64]] | None = None  # what was asked about last: several steps ask about the same
+
+
 def find_fences(codes: Codes) -> NDArray[np.int64]:
     """[blocks, 2]: from the opening fence to the end of the closing one, which has the same mark and nothing behind it; an unclosed fence opens no block."""
+    global _last
+    if _last is None or _last[0] is not codes:
+        _last = codes, _found(codes)
+    return _last[1]
+
+
+def _found(codes: Codes) -> NDArray[np.int64]:
     blocks = np.empty((16, 2), np.int64)
     number = _find(codes, blocks)
     if number > len(blocks):
@@ -30,8 +40,10 @@ def _find(codes: Codes, blocks: NDArray[np.int64]) -> int:
     while line < n:
         mark, i = _fence_mark(codes, line)
         has_words = False  # behind the marks
-        while i < n and codes[i] != LINE_END:
+        while mark != BLANK and i < n and codes[i] != LINE_END:
             has_words |= codes[i] != BLANK and codes[i] != TAB and codes[i] != RETURN
+            i += 1
+        while i < n and codes[i] != LINE_END:
             i += 1
         if mark != BLANK and opened < 0:
             opened, opening = line, mark
@@ -43,7 +55,7 @@ def _find(codes: Codes, blocks: NDArray[np.int64]) -> int:
     return number
 
 
-@kernel
+@part
 def _fence_mark(codes: Codes, i: int) -> tuple[np.uint32, int]:
     """The mark of the fence on the line that begins at `i`, a blank where there is none, and where its marks end."""
     n, start = len(codes), i

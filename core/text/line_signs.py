@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mspt.core.kernel import kernel
+from mspt.core.kernel import kernel, part
 from mspt.core.text.script import code_points
 
 MAX_LINE = 500  # characters of a line that are looked at
@@ -164,19 +164,19 @@ def _mark(codes: NDArray[np.uint32], bits: NDArray[np.uint8], words: NDArray[np.
     return num
 
 
-@kernel
+@part
 def _is_blank(code: np.uint32, bits: NDArray[np.uint8]) -> bool:
     return bool(code < len(bits) and bits[code] & _BLANK)
 
 
-@kernel
+@part
 def _may_be_comment(codes: NDArray[np.uint32], i: int) -> bool:
     """# or // or -- at `i`."""
     code = codes[i]
     return bool(code == 0x23 or ((code == 0x2F or code == 0x2D) and i + 1 < len(codes) and codes[i + 1] == code))
 
 
-@kernel
+@part
 def _may_be_code(codes: NDArray[np.uint32], bits: NDArray[np.uint8], words: NDArray[np.uint64], i: int, end: int) -> bool:
     """Whether any pattern of form.py could match the line from its first character at `i`."""
     first, last = codes[i], codes[end - 1]
@@ -208,7 +208,7 @@ def _may_be_code(codes: NDArray[np.uint32], bits: NDArray[np.uint8], words: NDAr
     return bool(has_colon and (last_bits & _KEY_LAST or (last == 0x3A and not has_blank)))
 
 
-@kernel
+@part
 def _begins_statement(codes: NDArray[np.uint32], bits: NDArray[np.uint8], words: NDArray[np.uint64], i: int, end: int) -> bool:
     """Whether the word at `i`, in small letters, is one of FIRST_WORDS."""
     value = _START

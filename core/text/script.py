@@ -22,8 +22,10 @@ from mspt.core.kernel import kernel
 
 HAN, KANA, HANGUL, LATIN, OTHER, DIGIT, BLANK, PUNCTUATION, SYMBOL, REPLACEMENT, PRIVATE, CONTROL = range(12)
 SIMPLIFIED, TRADITIONAL, JAPANESE, NOT_JAPANESE, COMMON = 1, 2, 4, 8, 16  # bits
-KEPT_CHARACTERS = 2**20  # of a text whose code points are kept for the next step that asks
-NUM_CLASSES, SIDE = 12, 8  # an entry of the table is a class, and from bit SIDE on the bits of a Han character
+KEPT_CHARACTERS, NUM_KEPT = 2**20, 4  # of a text whose code points are kept for the next step that asks, and how many of them
+NUM_CLASSES, SIDE = 12, 4  # an entry of the table is a class, and from bit SIDE on the bits of a Han character
+ENTRIES, LANES = 512, 4  # different entries; counts of each, so that no addition waits for the one before
+_CONTROLS = np.uint64(sum(1 << code for code in (*range(0x01, 0x08), *range(0x0E, 0x1B), *range(0x1C, 0x20))))
 
 # Blocks of ideographs (Unicode 14, Blocks.txt), with 〇 and 々 that Chinese words are written with.
 HAN_RANGES = (
@@ -88,38 +90,41 @@ class Survey(NamedTuple):
     japanese_forms: int
 
 
-# Each step asks about the same text, some of them several times: what was last found is kept, with the text that it is of.
+# Each step asks about the same text, some of them several times: what was found last is kept, with the text that it is of.
 Codes = NDArray[np.uint32]  # code points, read-only
-_last_codes: tuple[str, NDArray[np.uint32]] = ("", np.empty(0, np.uint32))
+_kept: list[tuple[str, NDArray[np.uint32]]] = []  # a step may look at parts of the text between
 _last_survey: tuple[str, Survey] | None = None
 
 
 def code_points(text: str) -> NDArray[np.uint32]:
     """The characters of `text` as numbers, [len(text)], read-only; lone surrogates pass."""
-    global _last_codes
-    known, codes = _last_codes
-    if known is not text:
-        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-        if len(text) <= KEPT_CHARACTERS:
-            _last_codes = text, codes
+    for known, codes in _kept:
+        if known is text:
+            return codes
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    _keep(text, codes)
     return codes
 
 
 def text_of(codes: NDArray[np.uint32]) -> str:
     """The text that `code_points` reads as these numbers."""
-    global _last_codes
     text = codes.tobytes().decode("utf-32-le", "surrogatepass")
-    if len(text) <= KEPT_CHARACTERS:
-        _last_codes = text, codes
+    _keep(text, codes)
     return text
+
+
+def _keep(text: str, codes: NDArray[np.uint32]) -> None:
+    if len(text) <= KEPT_CHARACTERS:
+        _kept.insert(0, (text, codes))
+        del _kept[NUM_KEPT:]
 
 
 @kernel
 def num_controls(codes: NDArray[np.uint32]) -> int:
     """How many characters are controls of ASCII that no text holds: all but NUL, escape, blanks and line ends."""
     number = 0
-    for code in codes:
-        number += (0x01 <= code <= 0x07) | (0x0E <= code <= 0x1A) | (0x1C <= code <= 0x1F) | (code == 0x7F)
+    for code in codes:  # without a branch: several at a time
+        number += np.int64(_CONTROLS >> np.uint64(min(code, np.uint32(63))) & np.uint64(1)) + (code == 0x7F)
     return number
 
 
@@ -139,21 +144,34 @@ def survey(text: str) -> Survey:
 @kernel
 def _count(codes: NDArray[np.uint32], entries: NDArray[np.uint16], counts: NDArray[np.int64]) -> None:
     """Fill `counts`: characters by class, and behind them the other numbers of a Survey in its order."""
-    first_form = np.uint32(0)
+    found = np.zeros((LANES, ENTRIES), np.int32)
+    for i in range(len(codes)):
+        found[i & (LANES - 1), entries[codes[i]]] += 1
+    for entry in range(ENTRIES):
+        number, sides = 0, entry >> SIDE
+        for lane in range(LANES):
+            number += found[lane, entry]
+        counts[entry & ((1 << SIDE) - 1)] += number
+        if number and sides:
+            counts[NUM_CLASSES] += number if sides & SIMPLIFIED else 0
+            counts[NUM_CLASSES + 1] += number if sides & TRADITIONAL else 0
+            counts[NUM_CLASSES + 2] += number if sides & JAPANESE else 0
+            counts[NUM_CLASSES + 3] += number if sides & NOT_JAPANESE else 0
+            counts[NUM_CLASSES + 4] += number
+    if counts[NUM_CLASSES + 2]:
+        counts[NUM_CLASSES + 5] = _num_forms(codes, entries)
+
+
+@kernel
+def _num_forms(codes: NDArray[np.uint32], entries: NDArray[np.uint16]) -> int:
+    """How many different forms that only Japan writes there are: 2 for more."""
+    first = np.uint32(0)
     for code in codes:
-        entry = entries[code]
-        counts[entry & 0xFF] += 1
-        sides = entry >> SIDE
-        if sides != 0 and sides != COMMON:
-            counts[NUM_CLASSES] += sides & SIMPLIFIED
-            counts[NUM_CLASSES + 1] += (sides & TRADITIONAL) // TRADITIONAL
-            counts[NUM_CLASSES + 3] += (sides & NOT_JAPANESE) // NOT_JAPANESE
-            if sides & JAPANESE:
-                counts[NUM_CLASSES + 2] += 1
-                first_form = code if first_form == 0 else first_form
-                counts[NUM_CLASSES + 5] |= 1 if code == first_form else 2
-        counts[NUM_CLASSES + 4] += sides != 0
-    counts[NUM_CLASSES + 5] = min(2, counts[NUM_CLASSES + 5])
+        if entries[code] >> SIDE & JAPANESE:
+            if first != 0 and first != code:
+                return 2
+            first = code
+    return 1
 
 
 def census(text: str) -> Census:
@@ -195,7 +213,7 @@ def foreign_to_japan(text: str) -> int:
 @cache
 def _entries() -> NDArray[np.uint16]:
     """[0x110000]: class and sides of each code point in one."""
-    entries: NDArray[np.uint16] = class_table() + _sides().astype(np.uint16) * np.uint16(1 << SIDE)
+    entries: NDArray[np.uint16] = class_table() + (_sides().astype(np.uint16) << SIDE)
     return entries
 
 

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from mspt.core.kernel import kernel
+from mspt.core.kernel import kernel, part
 from mspt.core.text.normal.classes import EXOTIC_BLANKS
 from mspt.core.text.normal.columns import outside_tables
 from mspt.core.text.normal.document import Document
@@ -33,8 +33,8 @@ def blanks(document: Document) -> Rows:
 
 @cache
 def _kinds() -> NDArray[np.uint8]:
-    """[0x3001]: the kind of each blank."""
-    kinds = np.zeros(0x3001, dtype=np.uint8)
+    """[0x3002]: the kind of each blank; the last one is that of all characters behind."""
+    kinds = np.zeros(0x3002, dtype=np.uint8)
     kinds[[ord(blank) for blank in " \t"]] = PLAIN
     kinds[[code for code in range(0x80, 0x3001) if OTHER_BLANK.match(chr(code))]] = EXOTIC
     kinds[0x3000] = IDEOGRAPHIC
@@ -78,12 +78,12 @@ def _times(start: int, end: int, line: int, kind: int) -> int:
     return 1 if start > line else 0 if kind == IDEOGRAPHIC else end - start
 
 
-@kernel
+@part
 def _kind(code: np.uint32, kinds: NDArray[np.uint8]) -> int:
-    return kinds[code] if code < len(kinds) else NONE
+    return int(kinds[min(code, np.uint32(0x3001))])
 
 
-@kernel
+@part
 def _is_indented(codes: Codes, line: int) -> bool:
     """Whether a line begins with a tab or four blanks."""
     place = line

@@ -119,8 +119,9 @@ def _is_spaced(text: str) -> bool:
 def _breaks(text: str, lines: Lines) -> NDArray[np.uint8]:
     """Of each line whether it may go on with the paragraph of the line before."""
     breaks = possible_breaks(lines)
-    for number in np.flatnonzero(breaks == ASK).tolist():
-        breaks[number] = BREAK if OPENS.match(text, lines.starts[number], lines.ends[number]) is None else NO_BREAK
+    asked = np.flatnonzero(breaks == ASK)
+    for number, start, end in zip(asked.tolist(), lines.starts[asked].tolist(), lines.ends[asked].tolist(), strict=True):
+        breaks[number] = BREAK if OPENS.match(text, start, end) is None else NO_BREAK
     return breaks
 
 
@@ -129,12 +130,13 @@ def _ask(text: str, lines: Lines, breaks: NDArray[np.uint8]) -> None:
     starts, ends, flags = lines.starts, lines.ends, lines.flags
     around = breaks.astype(np.bool_)
     around[:-1] |= around[1:]
-    for number in np.flatnonzero(around & ((flags & PLAIN == 0) | (flags & (ASK_CASE | ASK_FIRST | ASK_STATEMENT) != 0))).tolist():
-        line = text[starts[number] : ends[number]]
-        known = flags[number]
-        flags[number] |= (
-            (ITEM if not known & PLAIN and IS_ITEM.match(line) else 0)
-            | (UPPER if known & ASK_CASE and line.isupper() else 0)
-            | (STARTS_SMALL if known & ASK_FIRST and line[0].islower() else 0)
-            | (PROGRAM if known & ASK_STATEMENT and STATEMENT.match(line) else 0)
+    asked = np.flatnonzero(around & ((flags & PLAIN == 0) | (flags & (ASK_CASE | ASK_FIRST | ASK_STATEMENT) != 0)))
+    for number, start, end, known in zip(asked.tolist(), starts[asked].tolist(), ends[asked].tolist(), flags[asked].tolist(), strict=True):
+        found = (
+            (ITEM if not known & PLAIN and IS_ITEM.match(text, start, end) else 0)
+            | (UPPER if known & ASK_CASE and text[start:end].isupper() else 0)
+            | (STARTS_SMALL if known & ASK_FIRST and text[start].islower() else 0)
+            | (PROGRAM if known & ASK_STATEMENT and STATEMENT.match(text, start, end) else 0)
         )
+        if found:
+            flags[number] |= found

@@ -81,6 +81,7 @@ class Switches:
         wanted = {name for one in pages for name in OF_PAGES[one]} | ({"punctuation"} if unify else set())
         return cls(**{field.name: (field.default or field.name in wanted) and field.name not in leave for field in fields(cls)})
 
+    @cache  # noqa: B019 -- of a few
     def of_layout(self) -> Switches:
         """Those of them that are of blanks and blank lines."""
         return Switches(**{field.name: field.name in LAYOUT_NAMES and getattr(self, field.name) for field in fields(self)})

@@ -42,7 +42,15 @@ def as_edits(rows: Rows) -> list[Edit]:
 
 def num_changed(rows: Rows) -> int:
     """Characters that the edits remove, and one for each edit that removes none."""
-    return int(np.maximum(1, rows[:, END] - rows[:, START] - rows[:, TIMES]).sum())
+    return _num_changed(rows)
+
+
+@kernel
+def _num_changed(rows: Rows) -> int:
+    number = 0
+    for row in range(len(rows)):
+        number += max(1, rows[row, 1] - rows[row, 0] - rows[row, 3])
+    return number
 
 
 @kernel
@@ -62,12 +70,10 @@ def _apply(codes: Codes, rows: Rows) -> Codes:
     i = k = 0  # read and written so far
     for row in range(len(rows)):
         length = rows[row, 0] - i
-        for j in range(length):
-            found[k + j] = codes[i + j]
+        found[k : k + length] = codes[i : i + length]
         k += length
         for j in range(rows[row, 3]):
             found[k + j] = rows[row, 2]
         i, k = rows[row, 1], k + rows[row, 3]
-    for j in range(len(codes) - i):
-        found[k + j] = codes[i + j]
+    found[k:] = codes[i:]
     return found

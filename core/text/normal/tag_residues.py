@@ -51,7 +51,7 @@ class Tag(NamedTuple):
 def html_tags(document: Document) -> list[Edit]:
     """Tags of HTML removed; those that break lines leave a line end. Idempotent."""
     text = document.text
-    if document.form not in FORMS or not _has_tags(text):
+    if document.form not in FORMS or not _has_tags(text) or is_marked_down(document):
         return []
     tags, others = _html(text, verbatim(document, indented=True))
     residues = [tag for tag in tags if not _is_alone(text, tag)]

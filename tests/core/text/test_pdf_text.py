@@ -218,6 +218,20 @@ def test_one_manual_page_was_written_with_spaced_characters(shared: Path) -> Non
     assert {name: profile for name, profile in found.items() if profile} == {"losetup.8.gz": "ocr"}
 
 
+@settings(deadline=None, max_examples=500)
+@given(
+    st.lists(
+        st.sampled_from(["Page ", "page ", "第", "第 ", "页", " 頁", " of ", "of ", "/", " / ", "12", "1", "12345", " ", "- ", "—", "x", "中", "_", "٣"]),
+        max_size=7,
+    )
+)
+def test_lines_with_the_number_of_a_page_are_those_that_the_pattern_matches(pieces: list[str]) -> None:
+    text = "中 " * 11 + "\n" + "".join(pieces) + "\n"  # enough to be counted at all
+    signs = page_signs(code_points(text))
+    assert signs is not None
+    assert signs.number_lines == len(PAGE_NUMBER.findall(text))
+
+
 @settings(deadline=None)
 @given(
     st.lists(st.sampled_from([*"中々aP5 \n-\xad\x0cﬁ，", "Page ", "\n- 12 -\n", "\n第 3 页\n", "\nPage 4 of 9\n", "an\n", "中 中"]), max_size=40).map("".join)
