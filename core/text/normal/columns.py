@@ -21,7 +21,7 @@ MIN_ALIGNED = 0.7  # of the gaps of a table
 MAX_COLUMNS = 400  # no line of a table is longer
 BARS = PIPE | DRAWN
 LINE_END, BLANK, ZERO, NINE = 0x0A, 0x20, 0x30, 0x39
-OF_ROW, FROM, TO, LINE = range(4)  # a gap: the edit that it is, its columns [from, to), and its line
+FROM, TO, LINE = range(3)  # a gap: its columns [from, to), and its line
 
 
 def outside_tables(codes: Codes, rows: Rows) -> Rows:
@@ -31,24 +31,34 @@ def outside_tables(codes: Codes, rows: Rows) -> Rows:
 
 @kernel
 def _in_tables(codes: Codes, rows: Rows, table: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """[edits]: whether each is a gap between columns."""
+    """[edits]: whether each is on a line of a table. Where another blank than a plain one stands there too, which cannot stay, it is none."""
     found = np.zeros(len(rows), np.bool_)
-    gaps = _gaps(codes, rows, table)
+    lines, gaps = _gaps(codes, rows, table)
     first = 0
     for i in range(1, len(gaps) + 1):
         if i < len(gaps) and gaps[i, LINE] - gaps[i - 1, LINE] <= 2:
             continue
         if _is_table(gaps[first:i]):
-            for gap in range(first, i):
-                found[gaps[gap, OF_ROW]] = True
+            begin, end = np.searchsorted(lines, gaps[first, LINE]), np.searchsorted(lines, gaps[i - 1, LINE] + 1)
+            found[begin:end] = _are_plain(codes, rows[begin:end])
         first = i
     return found
 
 
 @kernel
-def _gaps(codes: Codes, rows: Rows, table: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """[gaps, 4]: of the edits those that are plain blanks between words; lines are numbered so that a blank one counts three."""
-    gaps = np.empty((len(rows), 4), np.int64)
+def _are_plain(codes: Codes, rows: Rows) -> bool:
+    """Whether all edits are of plain blanks."""
+    are_plain = True
+    for row in range(len(rows)):
+        for i in range(rows[row, START], rows[row, END]):
+            are_plain &= codes[i] == BLANK
+    return are_plain
+
+
+@kernel
+def _gaps(codes: Codes, rows: Rows, table: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """[edits]: the line of each, numbered so that a blank one counts three; [gaps, 3]: those that are plain blanks between words."""
+    lines, gaps = np.empty(len(rows), np.int64), np.empty((len(rows), 3), np.int64)
     number = place = column = line = 0
     has_words = False
     for row in range(len(rows)):
@@ -63,10 +73,11 @@ def _gaps(codes: Codes, rows: Rows, table: NDArray[np.uint32]) -> NDArray[np.int
             else:
                 column, has_words = column + 1 + (table[code] & WIDE != 0), has_words or not table[code] & SPACING
             place += 1
+        lines[row] = line
         if column <= MAX_COLUMNS and _is_between_cells(codes, table, start, end):
-            gaps[number, OF_ROW], gaps[number, FROM], gaps[number, TO], gaps[number, LINE] = row, before, column, line
+            gaps[number, FROM], gaps[number, TO], gaps[number, LINE] = before, column, line
             number += 1
-    return gaps[:number]
+    return lines, gaps[:number]
 
 
 @kernel

@@ -71,6 +71,13 @@ def test_other_blanks_become_one(raw: str, written: str) -> None:
     assert normalize(raw, form="prose").text == written
 
 
+def test_what_stands_before_the_columns_stays_with_them() -> None:
+    """Or else they would not line up any more."""
+    text = "$ add(Type     => text,\n+     Data     => page,\n+     Path     => to."
+    assert normalize(text, form="prose").text == text
+    assert "   " not in normalize(text.replace("+     D", "+\u00a0    D"), form="prose").text
+
+
 def justified(text: str, width: int) -> str:
     """Lines of one width, as troff and old mail have them: blanks are doubled from left and right by turns."""
     lines = []
