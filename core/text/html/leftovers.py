@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from mspt.core.errors import MsptError
 from mspt.core.text.html.blocks import count_units
+from mspt.core.text.html.pattern_check import ends_in_time
 
 SHIPPED = Path(__file__).with_name("leftovers.toml")
 ANY, EDGES, START = "any", "edges", "start"
@@ -109,12 +110,21 @@ def load_rules(*extensions: Path) -> Rules:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
             if others := sorted(data.keys() - {"line", "tail"}):
                 raise ValueError(f"there is no [[{others[0]}]], only [[line]] and [[tail]]")
-            lines |= _by_name(map(_line_rule, data.get("line", [])))
-            tails |= _by_name(map(_tail_rule, data.get("tail", [])))
+            found = [_line_rule(entry) for entry in data.get("line", [])], [_tail_rule(entry) for entry in data.get("tail", [])]
+            if path != SHIPPED:
+                _check_time(chain(*found))
+            lines |= _by_name(found[0])
+            tails |= _by_name(found[1])
         except (OSError, ValueError, KeyError, TypeError, AttributeError, re.error) as error:
             missing = f"a rule lacks {error}" if isinstance(error, KeyError) else str(error)
             raise MsptError(f"{path}: no rules for leftovers: {missing}", f"the form of a rule stands at the top of {SHIPPED}") from error
     return Rules(tuple(chain.from_iterable(lines.values())), tuple(chain.from_iterable(tails.values())))
+
+
+def _check_time(rules: Iterable[LineRule | TailRule]) -> None:
+    for rule in rules:
+        if not ends_in_time(rule.pattern):
+            raise ValueError(f"{rule.name}: its pattern does not end on a line of some hundred letters; write a+ for (a+)+, [ab]* for (a|b|ab)*")
 
 
 def _by_name(rules: Iterable[Rule]) -> dict[str, list[Rule]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from mspt.core.errors import MsptError
 from mspt.core.text.html.extract import extract
 from mspt.core.text.html.leftovers import ANY, load_rules
+from mspt.core.text.html.pattern_check import ends_in_time
 
 RULES = load_rules()
 
@@ -127,6 +129,22 @@ def test_a_file_that_holds_no_rules_is_a_person_s_mistake(tmp_path: Path, text: 
     path.write_text(text)
     with pytest.raises(MsptError, match=r"bad\.toml"):
         load_rules(path)
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(?:编辑)+(?:编辑)*(?:(?:编辑)+)+$", r"(\\d+|\\w+)*:$", "(x|xx)+y", r"^(\\s*\\S+)*$(?<=\\x02)", "([a-c]+-?)+!"])
+def test_a_pattern_that_does_not_end_is_a_person_s_mistake(tmp_path: Path, pattern: str) -> None:
+    path = tmp_path / "mine.toml"
+    for table in ("[[line]]\nname = 'slow'\nmax_units = 60", "[[tail]]\nname = 'slow'"):
+        path.write_text(f'{table}\npatterns = ["{pattern}"]\n')
+        load_rules.cache_clear()
+        with pytest.raises(MsptError, match="slow: its pattern does not end"):
+            load_rules(path)
+
+
+def test_patterns_as_they_are_written_end_in_time() -> None:
+    shipped = [rule.pattern for rule in (*RULES.lines, *RULES.tails)]
+    more = [re.compile(one) for one in (r"(?:\d+[.,])+\d+", r".*责任编辑.*：.*", r"\w+(?:\s+\w+){0,5}$", r"(?:https?://)?(?:[\w-]+\.)+\w{2,6}(?:/\S*)?")]
+    assert all(map(ends_in_time, [*shipped, *more]))
 
 
 @pytest.mark.parametrize("unit", ["1 ", "1", "> ", "分享", "(", "。", "a@", "相关", "下一页 ", "2012-", "© "])
