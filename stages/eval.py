@@ -93,7 +93,7 @@ def evaluate_rows(job: Job[EvalConfig], opened: OpenModel, scorer: RowScorer, mi
     job.stats["validation"] = [{"source": name, **plain(s)} for name, s in [("all", found.total), *found.by_source.items()]]
     job.note(f"{found.total.bits_per_byte:.4f} bits per byte, perplexity {found.total.perplexity:,.2f} on {found.total.tokens:,} tokens")
     if job.config.baselines:
-        report["baselines"] = job.stats["baselines"] = compare(opened, mindrecord, rows, found)
+        report["baselines"] = job.stats["baselines"] = compare(job, opened, mindrecord, rows, found)
     return report
 
 
@@ -109,7 +109,7 @@ def rounded(value: float) -> float | None:
     return round(value, 6) if math.isfinite(value) else None
 
 
-def compare(opened: OpenModel, mindrecord: Artifact, rows: PackedRows, found: Evaluation) -> dict[str, Any]:
+def compare(job: Job[EvalConfig], opened: OpenModel, mindrecord: Artifact, rows: PackedRows, found: Evaluation) -> dict[str, Any]:
     """Bits per byte of the baselines at the same positions."""
     from mspt.core.nn.evaluate import label_bytes
     from mspt.core.tokens import baselines
@@ -125,7 +125,8 @@ def compare(opened: OpenModel, mindrecord: Artifact, rows: PackedRows, found: Ev
     ngrams = baselines.measure(read(files), validation, opened.config.vocab_size, opened.tokenizer.token_bytes)
     text = label_bytes(validation, surfaces)
     seen = label_bytes(read(files), surfaces, last=baselines.LZMA_WINDOW)
-    compressed = baselines.lzma_bits_per_byte(seen, text) * len(text)
+    with job.progress("training text through lzma", baselines.lzma_work(seen, text), "B") as bar:
+        compressed = baselines.lzma_bits_per_byte(seen, text, bar.advance) * len(text)
     size = found.total.num_bytes
 
     def per_byte(nats: float) -> float:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import lzma
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +25,7 @@ from mspt.core.errors import InputError
 from mspt.core.tokens.rows import IGNORED, RowBatch
 
 LZMA_PRESET = 9
+_LZMA_PIECE = 2**20  # bytes between two signs of progress
 LZMA_WINDOW = 64 * 2**20  # dictionary of preset 9 (xz(1)): older text cannot matter
 _WEIGHTS = np.arange(1, 20) / 20
 # Bigrams are merged into the running counts when so many are waiting: 8 bytes each.
@@ -131,17 +132,33 @@ def bigram_probability(model: NgramModel, inputs: TokenIds, labels: TokenIds) ->
     return mixed
 
 
-def lzma_bits_per_byte(train: bytes, validation: bytes) -> float:
+def lzma_bits_per_byte(train: bytes, validation: bytes, advance: Callable[[float], None] = lambda amount: None) -> float:
     """Bits per byte that preset 9 needs for `validation` once it has seen `train` (its last 64 MiB are all that it can use).
 
-    Slow: about 1 MB/s on each of two threads.
+    Slow: about 1 MB/s on each of two threads. advance: told of the bytes done, of `lzma_work` in all, from both threads.
     """
     if not validation:
         return math.nan
     seen = train[-LZMA_WINDOW:]
     with ThreadPoolExecutor(2) as threads:  # lzma compresses outside the interpreter's lock
-        alone, both = threads.map(lambda data: len(lzma.compress(data, preset=LZMA_PRESET)), (seen, seen + validation))
+        alone, both = threads.map(lambda data: _compressed_size(data, advance), (seen, seen + validation))
     return 8 * (both - alone) / len(validation)
+
+
+def lzma_work(train: bytes, validation: bytes) -> int:
+    """Bytes that `lzma_bits_per_byte` compresses."""
+    return 2 * min(len(train), LZMA_WINDOW) + len(validation)
+
+
+def _compressed_size(data: bytes, advance: Callable[[float], None]) -> int:
+    """As lzma.compress, a piece at a time."""
+    compressor = lzma.LZMACompressor(preset=LZMA_PRESET)
+    size = 0
+    for start in range(0, len(data), _LZMA_PIECE):
+        piece = data[start : start + _LZMA_PIECE]
+        size += len(compressor.compress(piece))
+        advance(len(piece))
+    return size + len(compressor.flush())
 
 
 def labelled_text(batches: Iterable[RowBatch], surfaces: Sequence[bytes]) -> bytes:

@@ -16,6 +16,7 @@ from mspt.stages.clean.exclusion import RULE
 
 PAGES = {"pdf-text": "PDF files", "ocr": "OCR"}  # what text may come from
 MIN_SHARE_OF_PAGES = 0.05  # of a source's documents, from which on there is a remark
+MAX_REJECTED, MIN_RECORDS = 0.5, 10  # share of a source, and records of it, above which there is a warning
 FLOW = ("read", "decode", "map", "extract", "normalize", "language", "rules", "pii")  # steps of FUNNEL that see a record's text
 COUNTERS = ("rejected", "removed", "changed", "repaired", "languages", "forms", "personal", "sensitive_words")
 
@@ -26,6 +27,7 @@ class Tallies:
 
     sources: dict[str, Counter[str]] = field(default_factory=dict)  # {in, rejected, and documents that seem to come from pdf-text, ocr}
     census: dict[str, SourceCensus] = field(default_factory=dict)
+    refused: dict[str, Counter[str]] = field(default_factory=dict)  # of each source: rejections by rule
     rejected: Counter[str] = field(default_factory=Counter)  # by "step/rule"
     removed: Counter[str] = field(default_factory=Counter)  # parts by rule
     changed: Counter[str] = field(default_factory=Counter)  # characters by switch of normalize
@@ -66,6 +68,7 @@ class Tallies:
     def count_rejection(self, source: str, rejection: Rejection) -> None:
         self.sources.setdefault(source, Counter()).update(("in", "rejected"))
         self.rejected[f"{rejection.step}/{rejection.rule}"] += 1
+        self.refused.setdefault(source, Counter())[rejection.rule] += 1
         self.flow.setdefault(source, Counter()).update(rejection.flow)
 
     def take_off(self, documents: Iterable[Mapping[str, Any]]) -> None:
@@ -73,6 +76,7 @@ class Tallies:
         for gone in documents:
             self.sources.setdefault(gone["source"], Counter())["rejected"] += 1
             self.rejected[f"exclude/{RULE}"] += 1
+            self.refused.setdefault(gone["source"], Counter())[RULE] += 1
             self.languages[gone["lang"]] -= 1
             self.forms[gone["form"]] -= 1
             self.characters -= gone["characters"]
@@ -84,6 +88,7 @@ class Tallies:
             "sources": {name: dict(counts) for name, counts in self.sources.items()},
             "census": {name: census.plain() for name, census in self.census.items()},
             "flow": {name: dict(counts) for name, counts in self.flow.items()},
+            "refused": {name: dict(counts) for name, counts in self.refused.items()},
             **{name: dict(getattr(self, name)) for name in COUNTERS},
             "characters": self.characters,
             "read_bytes": self.read_bytes,
@@ -97,6 +102,8 @@ class Tallies:
             self.census_of(source).merge(SourceCensus.of_plain(census))
         for source, counts in plain["flow"].items():
             self.flow.setdefault(source, Counter()).update(counts)
+        for source, counts in plain["refused"].items():
+            self.refused.setdefault(source, Counter()).update(counts)
         for name in COUNTERS:
             getattr(self, name).update(plain[name])
         self.characters += plain["characters"]
@@ -133,7 +140,8 @@ def report(job: Job[Any], results: Sequence[UnitResult], excluded: Iterable[Mapp
     job.count(records_in=funnel[0]["in"], out=funnel[-1]["out"], rejected=rejected, removed=total.removed)
     job.stats["steps"] = funnel
     names = sorted({*total.census, *total.sources})  # --source-field names sources that no file belongs to
-    job.stats["sources"] = {name: {**total.sources.get(name, {}), **(total.census[name].plain() if name in total.census else {})} for name in names}
+    job.stats["sources"] = {name: _facts(total, name) for name in names}
+    _warn_of_losses(job, total)
     _remark_on_pages(job, total.sources)
     job.stats["effective_text"] = _shares(total.effective_text())
     job.stats["characters"] = total.characters
@@ -142,6 +150,27 @@ def report(job: Job[Any], results: Sequence[UnitResult], excluded: Iterable[Mapp
     if (sample := job.config.sample) is not None:
         raw_bytes = sum(file.bytes for file in job.raw)
         job.sample_share = float(sample[:-1]) / 100 if sample.endswith("%") else total.read_bytes / max(1, raw_bytes)
+
+
+def _facts(total: Tallies, source: str) -> dict[str, Any]:
+    """What the artifact says of a source: records, the rule that rejected most of them, lines."""
+    facts: dict[str, Any] = dict(total.sources.get(source, {}))
+    if refused := _largest_first(total.refused.get(source, {})):
+        facts["most_rejected_as"] = next(iter(refused))
+    return facts | (total.census[source].plain() if source in total.census else {})
+
+
+def _warn_of_losses(job: Job[Any], total: Tallies) -> None:
+    """Names the sources of which most records were rejected: a wrong field or encoding takes a whole source."""
+    lost = []
+    for source, counts in sorted(total.sources.items()):
+        if counts["in"] >= MIN_RECORDS and counts["rejected"] > MAX_REJECTED * counts["in"]:
+            rule, number = next(iter(_largest_first(total.refused[source]).items()))
+            lost.append(f"{source} {counts['rejected']:,} of {counts['in']:,} ({rule} {number:,})")
+    if lost:
+        first = lost[0].split(" ")[0]
+        shown = f"mspt sample {job.name}@v{job.version} --rejected --where \"source == '{first}'\""
+        job.warn(f"most records of these sources were rejected: {'; '.join(lost)}. {shown} shows why")
 
 
 def _remark_on_pages(job: Job[Any], sources: Mapping[str, Counter[str]]) -> None:

@@ -281,3 +281,15 @@ def test_real_files_of_every_kind(shared, workspace, inline):
     assert len(pages) == 66
     assert all(row["lang"].startswith("zh-") for row in pages)
     assert not any("function(" in row["text"] or "document.write" in row["text"] for row in pages)
+
+
+def test_a_source_that_loses_most_of_its_records_is_named_with_the_rule(workspace, tmp_path):
+    """A wrong field takes a whole source; in the sum of all it would not be seen."""
+    paths = [tmp_path / "questions.jsonl", tmp_path / "articles.jsonl"]
+    for path, name in zip(paths, ("question", "text"), strict=True):
+        records = (json.dumps({name: f"Question {number}: what was measured on day {number * 7}, and by whom was it written down?"}) for number in range(20))
+        path.write_text("\n".join(records), encoding="utf-8")
+    made = workspace.run("clean", {"workers": 1, "limit": ["too-short=1"]}, paths=paths)
+    (told,) = [warning for warning in workspace.notes.warnings if "most records" in warning]
+    assert told.startswith("most records of these sources were rejected: questions 20 of 20 (no-text 20). ")
+    assert [(name, facts.get("most_rejected_as")) for name, facts in made.stats["sources"].items()] == [("articles", None), ("questions", "no-text")]

@@ -106,6 +106,17 @@ def test_text_of_rows_is_that_of_their_labels() -> None:
     assert baselines.labelled_text([batch, batch], [b"", b"ab", "中".encode()]) == "ab中ab中".encode()
 
 
+def test_lzma_by_pieces_is_the_same_and_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = random.Random(1).choices(["alpha ", "beta ", "gamma\n"], k=20_000)
+    train, validation = "".join(text).encode(), "".join(text[:900]).encode()
+    whole = baselines.lzma_bits_per_byte(train, validation)
+    assert whole == 8 * (len(lzma.compress(train + validation, preset=9)) - len(lzma.compress(train, preset=9))) / len(validation)
+    monkeypatch.setattr(baselines, "_LZMA_PIECE", 777)
+    told: list[float] = []
+    assert baselines.lzma_bits_per_byte(train, validation, told.append) == whole
+    assert sum(told) == baselines.lzma_work(train, validation) == 2 * len(train) + len(validation)
+
+
 def test_lzma_counts_what_validation_adds() -> None:
     rng = random.Random(4)
     train = rng.randbytes(20_000)
