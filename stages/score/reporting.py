@@ -22,6 +22,11 @@ from mspt.core.stage import Job, UnitResult
 from mspt.stages.score import ScoreConfig
 from mspt.stages.score.files import LAYER
 
+# Seen on Chinese encyclopaedia, documentation and manual pages under the scorer that ships: .18 to .28 each, whatever the rules thought of them.
+NOT_BETTER = (
+    "mean quality did not rise: by this scorer, what the rules took out was no worse than what stays. A scorer that never met such texts finds all of "
+    "them low: look at some (mspt sample REF --where cleaned_again) and train one on good texts of their kind (mspt train-scorer)"
+)
 CLEANED_AGAIN = "cleaned_again"  # the column that `mspt clean --docs` marks the documents with that it cleaned
 
 
@@ -118,6 +123,8 @@ def report_second_clean(job: Job[ScoreConfig], docs: Docs, layers: Sequence[Unit
     now = _again_now(docs, layers)
     job.stats["second_clean"] = {"of": given.ref, "where": given.stats["again"]["where"], "before": before, "after": now}
     job.note(second_clean_line(given, before, now))
+    if now["quality"] is not None and now["quality"] <= before["quality"] and 2 * now["documents"] >= before["documents"]:
+        job.warn(NOT_BETTER)  # where most went, what is left may well be the rest of the junk
 
 
 def _again_now(docs: Docs, layers: Sequence[UnitResult]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from support.inline import work_inline
 
 GOOD = "春天来了，花园里的花都开了。孩子们在草地上跑来跑去，大家都很高兴。老人坐在树下，慢慢地喝着茶，说着从前的事情。"
 WEAK = "首页 | 登录 | 注册 | 帮助\n上一页 1 2 3 4 5 下一页\n版权所有 联系我们 网站地图 友情链接\n首页 | 登录 | 注册 | 帮助\n上一页 6 7 8 9 下一页\n"
+OTHERS_OFF = [f"{rule.name}=off" for rule in RULES if rule.name != "too-short"]
 QUOTES = 'it\'s "odd" $HOME `x`; rm #'  # a name that a shell would take apart
 
 
@@ -113,10 +114,9 @@ def paste(folder: Path, command: str):
 
 def test_before_and_after_of_a_second_clean(docs):
     made = score(docs)
-    others = [f"{rule.name}=off" for rule in RULES if rule.name != "too-short"]
-    config = {"where": "block_quality < 0.5", "steps": ["rules"], "limit": ["too-short=9999", *others]}
+    config = {"where": "block_quality < 0.5", "steps": ["rules"], "limit": ["too-short=9999", *OTHERS_OFF]}
     lengths = sorted(row["value"] for row in read_rejected(docs.run("clean", config, references={"docs": "score"}, name="measured")))
-    docs.run("clean", {**config, "limit": [f"too-short={lengths[4]}", *others]}, references={"docs": "score"}, name="clean-strict")  # the longer half stays
+    docs.run("clean", {**config, "limit": [f"too-short={lengths[4]}", *OTHERS_OFF]}, references={"docs": "score"}, name="clean-strict")  # the longer half stays
     again = docs.store.resolve("clean-strict")
     rows = [row for row in read_all(made) if row["block_quality"] is not None and row["block_quality"] < 0.5]
     stay = [row for row in read_all(again) if row["cleaned_again"]]
@@ -134,6 +134,7 @@ def test_before_and_after_of_a_second_clean(docs):
     assert found["before"] == before
     assert found["after"] == {**after, "quality": round(sum(measured) / len(measured), 4)}
     assert any(line.startswith("second clean clean-strict@v1: documents 8 -> ") for line in docs.notes.notes)
+    assert any("did not rise" in line for line in docs.notes.warnings) == (found["after"]["quality"] <= before["quality"])
 
 
 def test_mspt_run_does_it_when_configured(tmp_path):
