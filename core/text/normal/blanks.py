@@ -17,7 +17,7 @@ from mspt.core.text.script import Codes
 
 PROSE_FORMS = frozenset({"prose", "markup"})
 OTHER_BLANK = re.compile(f"[{EXOTIC_BLANKS}]")
-LINE_END, TAB, BLANK = np.uint32(0x0A), np.uint32(0x09), np.uint32(0x20)
+LINE_END, TAB, BLANK, BEHIND = np.uint32(0x0A), np.uint32(0x09), np.uint32(0x20), np.uint32(0x3001)  # the last: behind all blanks
 NONE, PLAIN, EXOTIC, IDEOGRAPHIC = range(4)  # kinds of blanks; a run is of the highest among them
 MAX_LINE_ENDS = 3  # in a row: two blank lines
 
@@ -34,7 +34,7 @@ def blanks(document: Document) -> Rows:
 @cache
 def _kinds() -> NDArray[np.uint8]:
     """[0x3002]: the kind of each blank; the last one is that of all characters behind."""
-    kinds = np.zeros(0x3002, dtype=np.uint8)
+    kinds = np.zeros(BEHIND + 1, dtype=np.uint8)
     kinds[[ord(blank) for blank in " \t"]] = PLAIN
     kinds[[code for code in range(0x80, 0x3001) if OTHER_BLANK.match(chr(code))]] = EXOTIC
     kinds[0x3000] = IDEOGRAPHIC
@@ -45,20 +45,22 @@ def _kinds() -> NDArray[np.uint8]:
 def _find_runs(rows: Rows, codes: Codes, kinds: NDArray[np.uint8], fences: NDArray[np.int64]) -> int:
     """Two or more blanks, or one exotic one. None of plain blanks at the beginning of a line, none in lines that begin with four blanks or a tab, none in
     fenced blocks, which consist of whole lines."""
-    number = i = line = before = fence = 0  # before: the kind of the character before
+    number = line = before = fence = 0  # before: the kind of the character before
+    i = _behind_fence(fences, fence, 0)
     while i < len(codes):
-        if i == line and fence < len(fences) and fences[fence, 0] == i:
-            i, fence = fences[fence, 1], fence + 1
-            continue
-        kind = _kind(codes[i], kinds)
-        if kind <= PLAIN and (kind == NONE or before == NONE):
-            line = i + 1 if codes[i] == LINE_END else line
+        code = codes[i]
+        kind = int(np.int64(kinds[min(code, BEHIND)]))  # int alone would be unsigned
+        if kind <= PLAIN and (kind == NONE) | (before == NONE):
             i, before = i + 1, kind
+            if code == LINE_END:
+                line = i
+                fence += fence < len(fences) and fences[fence, 0] < line
+                i = _behind_fence(fences, fence, line)
             continue
         start, kind, has_tab = i if before == NONE else i - 1, before, False
         i = start
-        while i < len(codes) and _kind(codes[i], kinds):
-            kind, has_tab = max(kind, _kind(codes[i], kinds)), has_tab or codes[i] == TAB
+        while i < len(codes) and kinds[min(codes[i], BEHIND)]:
+            kind, has_tab = max(kind, int(np.int64(kinds[min(codes[i], BEHIND)]))), has_tab or codes[i] == TAB
             i += 1
         before = NONE
         if not (kind > PLAIN or start > line) or _is_indented(codes, line):
@@ -67,20 +69,21 @@ def _find_runs(rows: Rows, codes: Codes, kinds: NDArray[np.uint8], fences: NDArr
             number = put(rows, number, start, i, TAB if has_tab and start > line else BLANK, _times(start, i, line, kind))
             continue
         for j in range(start, i):  # an indentation with tabs in it keeps them
-            if _kind(codes[j], kinds) == EXOTIC:
+            if kinds[min(codes[j], BEHIND)] == EXOTIC:
                 number = put(rows, number, j, j + 1, BLANK, 1)
     return number
 
 
-@kernel
-def _times(start: int, end: int, line: int, kind: int) -> int:
-    """How many blanks stand for a run."""
-    return 1 if start > line else 0 if kind == IDEOGRAPHIC else end - start
+@part
+def _behind_fence(fences: NDArray[np.int64], fence: int, line: int) -> int:
+    """Where the fenced block ends that begins with the line; where the line begins if none does."""
+    return int(fences[fence, 1]) if fence < len(fences) and fences[fence, 0] == line else line
 
 
 @part
-def _kind(code: np.uint32, kinds: NDArray[np.uint8]) -> int:
-    return int(kinds[min(code, np.uint32(0x3001))])
+def _times(start: int, end: int, line: int, kind: int) -> int:
+    """How many blanks stand for a run."""
+    return 1 if start > line else 0 if kind == IDEOGRAPHIC else end - start
 
 
 @part

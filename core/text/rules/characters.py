@@ -26,14 +26,14 @@ ENDS = 0x80  # ends a sentence
 CLOSES = 0x100  # a closing quote or bracket, which may stand behind the end of a sentence
 LINK_TEXT = 0x200  # between the brackets of a Markdown link; in no table, like
 INLINE = 0x400  # code inside a line
-SIGN = 0x800  # links and inline code are told by it
+LINKS = 0x800  # links are told by it
 JOINT = 0x1000  # joins the parts of a name: names of files, functions and commands
 
 # Marks that end a sentence in Chinese, Japanese, Western, Arabic, Indic, Ethiopic, Armenian, Burmese and Khmer writing, ellipses with them.
 SENTENCE_ENDS = "。！？．｡…⋯.!?‼⁇⁈⁉؟۔।॥።፧։။៕"
 CLOSERS = "\"'”’»›」』】〗》〉）〕］｝)]}"
 BULLETS = "•‣⁃◦●○◎■□▪▫◆◇★☆►▶▸➢➤✓✔※·・"
-SIGNS = "/(.`"
+LINK_SIGNS = "[]:.\n"
 JOINTS = "_./:\\=@"
 DRAWING = "-=*_.~#+—─━═│┃|·"
 
@@ -60,7 +60,7 @@ def character_table() -> NDArray[np.uint16]:
     table[[0x09, 0x0B, 0x0C, 0x0D, 0x1C, 0x1D, 0x1E, 0x1F, 0x85]] = BLANK  # as str.isspace has it
     table[0x0A] = LINE_END
     table[0xFFFD] = REPLACEMENT
-    flags = {STOP: FUNCTION_CHARACTERS, DRAWN: DRAWING, BULLET: BULLETS, ENDS: SENTENCE_ENDS, CLOSES: CLOSERS, SIGN: SIGNS, JOINT: JOINTS}
+    flags = {STOP: FUNCTION_CHARACTERS, DRAWN: DRAWING, BULLET: BULLETS, ENDS: SENTENCE_ENDS, CLOSES: CLOSERS, LINKS: LINK_SIGNS, JOINT: JOINTS}
     for flag, characters in flags.items():
         table[[ord(character) for character in characters]] |= flag
     table.flags.writeable = False

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mspt.core.kernel import kernel
-from mspt.core.text.rules.characters import BLANK, CLASS_BITS, CODE, DRAWN, INLINE, JOINT, LINK, LINK_TEXT
+from mspt.core.kernel import kernel, part
+from mspt.core.text.rules.characters import BLANK, CLASS_BITS, CODE, DRAWN, INLINE, JOINT, LINK, LINK_TEXT, LINKS
 
 MAX_SCHEME = 12  # letters before "://"
 MAX_TARGET = 2000  # characters of a link's target in Markdown
@@ -20,6 +20,9 @@ def mark_links(codes: NDArray[np.uint32], entries: NDArray[np.uint16]) -> None:
     n, i = len(codes), 0
     inner = outer = -1  # the last two brackets of this line that opened and did not close
     while i < n:
+        if not entries[i] & LINKS:
+            i += 1
+            continue
         code = codes[i]
         start = end = i
         if code == 0x5B:  # [
@@ -71,7 +74,7 @@ def mark_inline_code(codes: NDArray[np.uint32], entries: NDArray[np.uint16]) -> 
             i = end
 
 
-@kernel
+@part
 def _role_start(codes: NDArray[np.uint32], i: int) -> int:
     """Where `:role:` of reStructuredText begins that ends before the backtick at `i`; `i` itself when there is none."""
     start = i - 2
@@ -80,14 +83,14 @@ def _role_start(codes: NDArray[np.uint32], i: int) -> int:
     return start if i - start > 2 and start >= 0 and codes[i - 1] == 0x3A and codes[start] == 0x3A else i
 
 
-@kernel
+@part
 def _address_end(codes: NDArray[np.uint32], i: int) -> int:
     while i < len(codes) and 0x21 <= codes[i] <= 0x7E and codes[i] != 0x5D and codes[i] != 0x29:  # not ] and )
         i += 1
     return i
 
 
-@kernel
+@part
 def _target_end(codes: NDArray[np.uint32], i: int) -> int:
     """Where the target in parentheses behind "]" at `i` ends; `i` when there is none."""
     n, end = len(codes), i + 2

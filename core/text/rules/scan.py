@@ -30,7 +30,7 @@ from mspt.core.text.rules.characters import (
     LINE_END,
     LINK,
     LINK_TEXT,
-    SIGN,
+    LINKS,
     STOP,
     character_table,
 )
@@ -103,22 +103,14 @@ def _scan(
     """All of `scan`; the numbers of units and lines stand behind `counts`."""
     n = len(codes)
     entries = np.empty(n, np.uint16)
-    has_links = has_ticks = False
     for i in range(n):
-        code = codes[i]
-        entries[i] = table[code]
-        if entries[i] & SIGN:
-            before = codes[i - 1] if i > 0 else np.uint32(0)
-            has_ticks |= code == 0x60
-            has_links |= (code == 0x2F and before == 0x2F) or (code == 0x28 and before == 0x5D)
-            has_links |= code == 0x2E and i > 2 and before | 0x20 == 0x77 and codes[i - 2] == before and codes[i - 3] == before
+        entries[i] = table[codes[i]]
     for k in range(len(regions)):
         for i in range(regions[k, 0], min(n, regions[k, 1])):
             if entries[i] & CLASS_BITS > LINE_END:
-                entries[i] = np.uint16(entries[i] & JOINT | CODE)
-    if has_links:
-        mark_links(codes, entries)
-    if inline_code and has_ticks:
+                entries[i] = np.uint16(entries[i] & (JOINT | LINKS) | CODE)
+    mark_links(codes, entries)
+    if inline_code:
         mark_inline_code(codes, entries)
     count_classes(entries, counts)
     num, num_lines = _read(codes, entries, stop_table, counts, hashes, bounds, is_character, line_hashes, line_bounds, paragraphs)
