@@ -69,28 +69,20 @@ def mspt(workspace: Path, *arguments: str) -> None:
     subprocess.run([sys.executable, "-m", "mspt.cli", "--workspace", str(workspace), *arguments], check=True)
 
 
-def documents(store: Store) -> Iterator[tuple[str, str, str]]:
-    """(id, source, text) of all that score kept."""
-    docs = open_docs(store.resolve("score"))
-    for shard in range(docs.num_shards):
-        table = docs.read(shard, ["id", "source", "text"])
-        yield from zip(*(table.column(name).to_pylist() for name in ("id", "source", "text")), strict=True)
+def documents(store: Store, name: str, columns: list[str]) -> Iterator[dict[str, str]]:
+    """What the artifact keeps."""
+    for table in open_docs(store.resolve(name)).iterate_live(columns):
+        yield from table.to_pylist()
 
 
 def show_sources(store: Store) -> None:
     """Documents into clean, kept by clean, dedup and score; tokens; share of the mixture."""
-    counts = {name: Counter(open_sources(store, name)) for name in ("clean", "dedup", "score")}
+    counts = {name: Counter(row["source"] for row in documents(store, name, ["source"])) for name in ("clean", "dedup", "score")}
     mixture = store.resolve("pack-mindrecord").stats["mixture"]
     print(f"{'source':24} {'clean':>8} {'dedup':>8} {'score':>8} {'tokens':>12} {'share':>7}")
     for name in sorted(counts["clean"]):
         drawn = mixture.get(name, {"available": 0, "share": 0.0})
         print(f"{name:24} {counts['clean'][name]:8,} {counts['dedup'][name]:8,} {counts['score'][name]:8,} {drawn['available']:12,} {drawn['share']:7.2%}")
-
-
-def open_sources(store: Store, name: str) -> Iterator[str]:
-    docs = open_docs(store.resolve(name))
-    for shard in range(docs.num_shards):
-        yield from docs.read(shard, ["source"]).column("source").to_pylist()
 
 
 def show_stages(store: Store) -> None:
@@ -130,7 +122,7 @@ def check_tracing(store: Store) -> None:
     import sentencepiece
 
     packed = store.resolve("pack-mindrecord")
-    texts = {id_: text for id_, _, text in documents(store)}
+    texts = {row["id"]: row["text"] for row in documents(store, "score", ["id", "text"])}
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(store.resolve("train-tokenizer").path("tokenizer.model")))
     files = [str(packed.path(name)) for name in sorted(packed.files) if name.startswith("train-") and name.endswith(".mindrecord")]
     chosen = set(random.Random(0).sample(range(packed.stats["rows"]["train"]), ROWS))
