@@ -80,10 +80,24 @@ def _json_rows(name: str, content: str) -> Iterator[tuple[str, Mapping[str, Any]
             continue
         place = f"{name}:{number}"
         try:
-            row = json.loads(line)
+            row = json.loads(line, object_pairs_hook=_each_once)
+        except _RepeatedError as error:
+            raise MsptError(f"{place} has `{error}` twice", "keep one of them: the two may say different things") from None
         except (ValueError, RecursionError) as error:
             raise MsptError(f"{place} is no JSON: {error}", FORM) from None
         yield place, row if isinstance(row, dict) else {}
+
+
+class _RepeatedError(Exception):
+    """A name that a JSON object has twice."""
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _RepeatedError(next(name for name in names if names.count(name) > 1))
+    return found
 
 
 def _csv_rows(name: str, content: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -94,6 +108,9 @@ def _csv_rows(name: str, content: str) -> Iterator[tuple[str, Mapping[str, Any]]
         header = [column.strip().lower() for column in next(reader, [])]
         if "text" not in header:
             raise MsptError(f"{name}: no column `text` in its first line, and it is no JSON either", FORM)
+        twice = next((column for column in header if column and header.count(column) > 1), None)
+        if twice is not None:
+            raise MsptError(f"{name} has two columns `{twice}`", "rename or delete one of them: the two may say different things")
         start = reader.line_num + 1
         for cells in reader:
             place, start = f"{name}:{start}", reader.line_num + 1

@@ -57,25 +57,31 @@ def parse_weight(text: str) -> Expression | None:
 
 
 def weights(table: pa.Table, expression: Expression | None, coefficients: Coefficients) -> pa.Array:
-    """float64, one for each row, all > 0. Columns: quality, characters, repeat_ratio (null counts as 0), or those of the expression, and `ref`.
+    """float64, one for each row, all > 0 and finite. Columns: quality, characters, repeat_ratio (null counts as 0), or those of the expression, and `ref`.
 
-    InputError where the expression gives a row no weight, or one that is not positive: it names the row and the columns that are null in it.
+    InputError where a row gets no weight, or one that is not positive: it names the row and the columns that are null in it.
     """
     if expression is None:
         columns = [table.column(name).to_pylist() for name in ("quality", "characters", "repeat_ratio")]
-        found = [weight(q, n, r or 0.0, coefficients) for q, n, r in zip(*columns, strict=True)]
-        return pa.array(found, pa.float64())
-    numbers = expression.numbers(table)
-    numbers = numbers.combine_chunks() if isinstance(numbers, pa.ChunkedArray) else numbers
-    sound = pc.fill_null(pc.greater(numbers, 0.0), False)
+        numbers = pa.array([weight(q, n, r or 0.0, coefficients) for q, n, r in zip(*columns, strict=True)], pa.float64())
+    else:
+        numbers = expression.numbers(table)
+        numbers = numbers.combine_chunks() if isinstance(numbers, pa.ChunkedArray) else numbers
+    sound = pc.fill_null(pc.and_(pc.greater(numbers, 0.0), pc.is_finite(numbers)), False)
     if sound.false_count:
         raise _no_weight(table, expression, numbers, int(pc.index(sound, False).as_py()))
     return numbers
 
 
-def _no_weight(table: pa.Table, expression: Expression, numbers: pa.Array, row: int) -> InputError:
+def _no_weight(table: pa.Table, expression: Expression | None, numbers: pa.Array, row: int) -> InputError:
     value, ref = numbers[row].as_py(), table.column("ref")[row].as_py()
+    if expression is None:
+        return InputError(
+            f"[score] weight default: {value:g} for {ref}, a weight must be positive", "quality, length and repeat are its coefficients: nearer to 0"
+        )
     place = f"{expression.where} `{expression.text}`"
+    if value is not None and value > 0:
+        return InputError(f"{place}: {value:g} for {ref}, a weight must be finite", "min(..., 100) sets a ceiling")
     if value is not None:
         return InputError(f"{place}: {value:g} for {ref}, a weight must be positive", "sigmoid(...) and exp(...) are; max(..., 0.01) sets a floor")
     missing = [name for name in expression.columns if table.column(name)[row].as_py() is None]

@@ -74,6 +74,8 @@ def test_places_are_lines_of_the_file(tmp_path):
         (b"text,label\na,low,more\n", "labels.csv:2 has 3 cells, the first line 2"),
         (b'text,label\n"a,low\n', "is no CSV"),
         (b'text,label\n"a"b,low\n', "labels.csv:2 is no CSV"),
+        (b"text,Label, label\na,low,high\n", "two columns `label`"),
+        (b'{"text": "a", "label": "low", "label": "high"}\n', "labels.csv:1 has `label` twice"),
         ("text,label\n好,low\n".encode("gb18030"), "is not UTF-8"),
         ("text,label\n好,low\n".encode("utf-16"), "is not UTF-8"),
     ],

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from mspt.core.errors import MsptError
+from mspt.core.errors import InputError, MsptError
 from mspt.core.quality.weights import Coefficients, Spread, parse_weight, percentile, spread, weight, weights
 
 
@@ -92,3 +92,19 @@ def test_spread_is_nearest_rank():
 def test_the_examples_of_the_page_are_true():
     page = Path(__file__).parents[3] / "docs" / "perplexity.md"
     assert doctest.testfile(str(page), module_relative=False) == (0, 6)
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"), [("1e400", "inf for a, a weight must be finite"), ("quality * 1e308 * 1e308", "no value for a"), ("exp(-9999)", "0 for a")]
+)
+def test_a_weight_is_a_finite_number(expression, message):
+    table = pa.table({"ref": ["a"], "quality": [0.5]})
+    with pytest.raises(InputError, match=message):
+        weights(table, parse_weight(expression), Coefficients())
+
+
+@pytest.mark.parametrize("coefficients", [Coefficients(quality=-1e6), Coefficients(quality=math.inf, length=-math.inf)])
+def test_coefficients_that_leave_nothing_of_a_weight_are_an_error(coefficients):
+    table = pa.table({"ref": ["a"], "quality": [0.5], "characters": [10], "repeat_ratio": [None]})
+    with pytest.raises(InputError, match=r"weight default: .* for a, a weight must be positive"):
+        weights(table, None, coefficients)
