@@ -28,7 +28,8 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from mspt.core.kernel import kernel
 
 # Field practice for packed pre-training: under 0.5 % padding.
 DEFAULT_MAX_PADDING = 0.005
@@ -165,7 +166,7 @@ def _pour(placed: tuple[Ints, Ints, Ints, Ints], num_rows: int, keep_rows: int, 
     )
 
 
-@njit(cache=True)
+@kernel
 def _best_fit(lengths: Ints, capacity: int, max_items: int) -> tuple[Ints, int]:
     """Row of each item (longest first), and the number of rows. Rows of equal free space form a stack; a bit set names the stacks in use."""
     row = np.empty(len(lengths), dtype=np.int64)
@@ -195,7 +196,7 @@ def _best_fit(lengths: Ints, capacity: int, max_items: int) -> tuple[Ints, int]:
     return row, num_rows
 
 
-@njit(cache=True)
+@kernel
 def _first_bit(bits: npt.NDArray[np.uint64], start: int) -> int:
     """The first bit set at or after `start`; -1: none."""
     word = bits[start // 64] >> np.uint64(start % 64)
@@ -213,7 +214,7 @@ def _first_bit(bits: npt.NDArray[np.uint64], start: int) -> int:
     return position
 
 
-@njit(cache=True)
+@kernel
 def _fill_gaps(lengths: Ints, free: Ints, slots: Ints, capacity: int, max_items: int) -> tuple[Ints, Ints, Ints, Ints]:
     """Cut a stream of items to the gaps of rows, in order; what finds no gap opens new rows. Returns (item, offset, length, row) of the pieces."""
     most = 2 * len(lengths) + len(free) + int(lengths.sum()) // capacity + 2

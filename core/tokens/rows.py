@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from numba import njit
 
+from mspt.core.kernel import kernel
 from mspt.core.tokens.documents import DocumentReader, Records
 from mspt.core.tokens.packing import Pieces
 from mspt.core.tokens.token_files import TokenFiles
@@ -112,7 +112,7 @@ def fill_rows(segments: Segments, num_rows: int, form: RowFormat) -> RowBatch:
     return RowBatch(input_ids, labels, ends)
 
 
-@njit(cache=True)
+@kernel
 def _fill(flat: npt.NDArray[Any], first: Ints, before: Array, row: Ints, length: Ints, input_ids: Array, labels: Array, ends: Array) -> None:
     """Copy each piece behind the one before it in its row."""
     at, slot = 0, 0
@@ -131,7 +131,7 @@ def _fill(flat: npt.NDArray[Any], first: Ints, before: Array, row: Ints, length:
         slot += 1
 
 
-@njit(cache=True)
+@kernel
 def _spelt(flat: npt.NDArray[Any], first: Ints, length: Ints, token_bytes: Array) -> Ints:
     """Bytes that the labels of each piece spell."""
     found = np.zeros(len(first), dtype=np.int64)
