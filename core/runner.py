@@ -25,7 +25,7 @@ from mspt.core.config import as_plain, identity
 from mspt.core.errors import MsptError
 from mspt.core.files import disk_full, fsync_directory, is_disk_full, is_machine_fault, machine_fault, remove_temporaries, write_text
 from mspt.core.finishing import finish, remove_scratch
-from mspt.core.job import INPUTS_FILE, UNITS_FILE, Job, Reporter
+from mspt.core.job import INPUTS_FILE, SCRATCH, UNITS_FILE, Job, Reporter
 from mspt.core.lock import Lock
 from mspt.core.memory import forget_children
 from mspt.core.raw import RawFile, RawPath, list_files, read_inputs, rehash
@@ -135,8 +135,10 @@ def _default_reference(store: Store, stage: Stage, read_name: str, name: str) ->
     if not names:
         if read.optional:
             return None
+        others = [other for other in store.names() if any(a.kind in read.kinds for a in store.versions(other) if a.is_finished)]
+        given = f"or take what there is of this kind: --{read_name} {others[-1]}" if others else f"or give --{read_name} REF"
         raise MsptError(
-            f"{stage.name} needs {read_name} (kind {read.kind}), and there is none yet", f"run `mspt {read.producer}` first, or give --{read_name} REF"
+            f"{stage.name} needs {read_name} (kind {read.kind}) of {read.producer}, and there is none yet", f"run `mspt {read.producer}` first, {given}"
         )
     if store.latest(names[0]) is None and read.optional:
         return None
@@ -300,8 +302,8 @@ def build(store: Store, plan: Plan, partial: Partial, resuming: bool, reporter: 
             finish(plan, job, started)
         remove_scratch(partial.root)
         return Outcome(_publish(store, plan, partial), "done", time.time() - started)
-    except MsptError:
-        _drop_if_empty(partial)
+    except MsptError as error:
+        _drop_if_empty(partial, is_mistake=error.exit_code == MsptError.exit_code)
         raise
     except OSError as error:
         if is_disk_full(error):
@@ -311,9 +313,10 @@ def build(store: Store, plan: Plan, partial: Partial, resuming: bool, reporter: 
         raise
 
 
-def _drop_if_empty(partial: Partial) -> None:
-    """A mistake that was found before any work leaves no version behind."""
-    kept = (path for path in partial.root.rglob("*") if path.is_file() and path.name not in UNHASHED)
+def _drop_if_empty(partial: Partial, *, is_mistake: bool) -> None:
+    """A mistake in the call that was found before any unit was done leaves no version behind."""
+    scratch = partial.root / SCRATCH
+    kept = (path for path in partial.root.rglob("*") if path.is_file() and path.name not in UNHASHED and not (is_mistake and path.is_relative_to(scratch)))
     if next(kept, None) is None:
         shutil.rmtree(partial.root)
 

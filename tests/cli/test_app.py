@@ -59,7 +59,7 @@ def test_a_persons_mistake_is_two_lines_and_exit_2(capsys, tmp_path, arguments):
 def test_missing_input_says_what_to_run(capsys, tmp_path):
     code, _, err = call(capsys, "--workspace", str(tmp_path / "w"), "dedup")
     assert code == 2
-    assert "dedup needs docs (kind docs), and there is none yet" in err
+    assert "dedup needs docs (kind docs) of clean, and there is none yet" in err
     assert "run `mspt clean` first" in err
 
 

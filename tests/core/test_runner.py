@@ -264,6 +264,14 @@ def test_wrong_kind_names_both_kinds(workspace, tmp_path):
         workspace.run(other, references={"tokens": "toy"})
 
 
+def test_a_missing_input_names_what_there_is_of_its_kind(workspace, tmp_path):
+    workspace.run(TOY, paths=[make_raw(tmp_path / "raw", 3)])
+    judge = replace(JUDGE, reads={"docs": replace(JUDGE.reads["docs"], producer="dedup")})
+    with pytest.raises(MsptError, match="needs docs .kind docs. of dedup, and there is none yet") as raised:
+        workspace.run(judge)
+    assert raised.value.hint == "run `mspt dedup` first, or take what there is of this kind: --docs toy"
+
+
 def test_max_rejected_stops_the_source_that_goes_wrong(workspace, tmp_path):
     raw = make_raw(tmp_path / "raw", 50)
     with pytest.raises(InputError, match=r"source raw: 5 of 50 documents rejected \(10\.0%\), the limit is 5\.0%"):
@@ -337,8 +345,11 @@ def test_disk_full_in_the_middle_of_a_unit(workspace, tmp_path):
         assert here.run(TOY, paths=[raw]).ref == "toy@v1"
 
 
-def test_a_mistake_found_before_any_work_leaves_no_version(workspace, tmp_path):
+@pytest.mark.parametrize("looked", [False, True], ids=["at once", "after a look at the input"])
+def test_a_mistake_found_before_any_work_leaves_no_version(workspace, tmp_path, looked):
     def refuse(job):
+        if looked:
+            (job.scratch("plan") / "copies").write_text("what was looked at")
         raise MsptError("no", "never")
 
     raw = make_raw(tmp_path / "raw", 3)
