@@ -267,7 +267,7 @@ def test_wrong_kind_names_both_kinds(workspace, tmp_path):
 def test_a_missing_input_names_what_there_is_of_its_kind(workspace, tmp_path):
     workspace.run(TOY, paths=[make_raw(tmp_path / "raw", 3)])
     judge = replace(JUDGE, reads={"docs": replace(JUDGE.reads["docs"], producer="dedup")})
-    with pytest.raises(MsptError, match="needs docs .kind docs. of dedup, and there is none yet") as raised:
+    with pytest.raises(MsptError, match=r"needs docs \(kind docs\) of dedup, and there is none yet") as raised:
         workspace.run(judge)
     assert raised.value.hint == "run `mspt dedup` first, or take what there is of this kind: --docs toy"
 
