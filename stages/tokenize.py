@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from mspt.core.tokens.tokenizer import Tokenizer
 
 DOCUMENTS = "documents.parquet"
-UNIT_BYTES = 32 * 2**20  # of uncompressed text: what one worker holds, and what a kill costs
+UNIT_BYTES = 32 * 2**20  # of uncompressed text: what a kill costs
+MIN_UNITS = 8  # of a small corpus, if it has as many row groups: else one worker has it all. Not by the number of workers, which may change before a resumption
 ROWS_WRITTEN_HERE = 1 << 15  # of the table of documents; a worker for it takes half a second to start
 
 
@@ -81,11 +82,12 @@ def tokenizer_files(files: Any) -> list[str]:
 def units_of(docs: Docs, tokenizer: Path, batch: int) -> list[Unit]:
     """Ranges of rows, so that all workers have something to do whatever the number of shards."""
     units = []
+    most = min(UNIT_BYTES, sum(map(docs.bytes, range(docs.num_shards))) // MIN_UNITS)
     for shard in range(docs.num_shards):
         one, size, count = docs.one(shard), docs.bytes(shard), max(1, docs.num_rows(shard))
-        for number, rows in enumerate(docs.cut(shard, UNIT_BYTES)):
+        for rows in docs.cut(shard, most):
             task = RangeTask(one, rows, tokenizer, batch)
-            units.append(Unit(f"{shard:05d}-{number:05d}", task, size * (rows[1] - rows[0]) // count))
+            units.append(Unit(f"{shard:05d}-{rows[0]:010d}-{rows[1]:010d}", task, size * (rows[1] - rows[0]) // count))
     return units
 
 

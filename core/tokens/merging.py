@@ -58,7 +58,7 @@ def look_up(pairs: Array, left: Integer, right: Integer) -> Integer:
     mask = len(pairs) - 1
     place = np.int64((np.uint64(key) * _MULTIPLIER) >> _SHIFT) & mask
     while True:
-        entry = pairs[place]
+        entry = pairs[np.uint64(place)]
         if entry == EMPTY:
             return ABSENT
         if entry >> SYMBOL_BITS == key:
@@ -252,7 +252,7 @@ def _encode(
                         at = behind
                         break
                 code, at = read(data, at)
-                symbol = symbols[code]
+                symbol = symbols[np.uint64(code)]
                 if symbol < 0:
                     strange = code
                     break
@@ -266,7 +266,10 @@ def _encode(
                     merges[count - 1] = merged
                 part[count] = symbol
                 count += 1
-            if count > 1:
+            if count == 2:  # one in five of Chinese: by itself it makes the whole half as fast again
+                if merges[0] < NONE:
+                    part[0], count = merges[0], 1
+            elif count > 2:
                 count = merge(pairs, part, merges, links, heap, count)
             for k in range(count):
                 if ids[part[k]] >= 0:
