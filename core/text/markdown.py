@@ -68,7 +68,9 @@ def _has_heading(head: bytes) -> bool:
 
 
 def _has_fences(head: bytes) -> bool:
-    return (b"```" in head or b"~~~" in head) and sum(1 for _ in islice(FENCE.finditer(head), 2)) > 1
+    # One byte is looked for at ten times the speed of three.
+    has_mark = (b"`" in head and b"```" in head) or (b"~" in head and b"~~~" in head)
+    return has_mark and sum(1 for _ in islice(FENCE.finditer(head), 2)) > 1
 
 
 def _has_table(head: bytes) -> bool:

@@ -17,7 +17,7 @@ from mspt.core.text.script import Codes
 
 PROSE_FORMS = frozenset({"prose", "markup"})
 OTHER_BLANK = re.compile(f"[{EXOTIC_BLANKS}]")
-LINE_END, TAB, BLANK, BEHIND = np.uint32(0x0A), np.uint32(0x09), np.uint32(0x20), np.uint32(0x3001)  # the last: behind all blanks
+LINE_END, TAB, BLANK, BEYOND_ASCII, BEHIND = (np.uint32(code) for code in (0x0A, 0x09, 0x20, 0x80, 0x3001))  # the last: behind all blanks
 NONE, PLAIN, EXOTIC, IDEOGRAPHIC = range(4)  # kinds of blanks; a run is of the highest among them
 MAX_LINE_ENDS = 3  # in a row: two blank lines
 
@@ -49,7 +49,10 @@ def _find_runs(rows: Rows, codes: Codes, kinds: NDArray[np.uint8], fences: NDArr
     i = _behind_fence(fences, fence, 0)
     while i < len(codes):
         code = codes[i]
-        kind = int(np.int64(kinds[min(code, BEHIND)]))  # int alone would be unsigned
+        if BLANK < code < BEYOND_ASCII or code >= BEHIND:  # nearly all
+            i, before = i + 1, NONE
+            continue
+        kind = int(np.int64(kinds[code]))  # int alone would be unsigned
         if kind <= PLAIN and (kind == NONE) | (before == NONE):
             i, before = i + 1, kind
             if code == LINE_END:
@@ -134,12 +137,14 @@ def _find_blank_lines(rows: Rows, codes: Codes) -> int:
         number = put(rows, number, 0, head, LINE_END, 0)
     i = head
     while i < tail:
+        if codes[i] != LINE_END:
+            i += 1
+            continue
         start = i
         while i < tail and codes[i] == LINE_END:
             i += 1
         if i - start > MAX_LINE_ENDS:
             number = put(rows, number, start, i, LINE_END, MAX_LINE_ENDS)
-        i += i == start
     if tail < len(codes):
         number = put(rows, number, tail, len(codes), LINE_END, 0)
     return number
