@@ -1,6 +1,6 @@
 """Does `mspt dedup` with all its levels stay within --memory? And is a bound that cannot hold refused?
 
-    python bench/dedup_memory.py [--data ../shared/data] [--megabytes 260 520] [--memory 640MiB] [--workers 1]
+    python bench/dedup_memory.py [--data ../shared/data] [--megabytes 260 520] [--memory 768MiB] [--workers 1]
 
 Texts of zh_novels and en_public_domain grown by seeded edits (bench/dedup.py), in shards of about 128 MB; near duplicates, paragraphs, substrings of 100
 characters, test sets. Prints the peak memory of the process (with --workers 1 one process does everything) beside the bound.

@@ -6,6 +6,7 @@ below a parent of 2 GB counts as 2 GB. Each process says what it took itself, an
 
 from __future__ import annotations
 
+import ctypes
 import resource
 from pathlib import Path
 
@@ -36,3 +37,13 @@ def forget_children() -> None:
     """At the start of a run: processes of earlier ones do not count."""
     global _largest
     _largest = 0
+
+
+def give_back() -> None:
+    """Hands freed memory to the system, which allocators keep for what comes next: between steps that have a bound of memory each."""
+    import pyarrow as pa  # this module is loaded with the command line, which must start fast
+
+    pa.default_memory_pool().release_unused()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
+    if trim is not None:
+        trim(0)

@@ -15,12 +15,11 @@ if TYPE_CHECKING:
     from mspt.stages.dedup import DedupConfig
     from mspt.stages.dedup.corpus import Shard
 
-# Measured by bench/dedup_memory.py (634 MiB for two shards of 131 MB and all levels): resident memory of the process with its libraries; of each document
-# while all are put in order; of each byte of the largest shard (samples and lines of all its documents while they are sorted; a shard that loses parts of texts
-# is written whole).
-BASE_BYTES = 384 * 2**20
+# Measured by bench/dedup_memory.py (737 MiB for four shards of 131 MB and all levels): resident memory of the process with its libraries, of which 211 MiB are
+# mapped files; of each document while all are put in order; of each byte of the largest shard, which is written whole when it loses parts of texts.
+BASE_BYTES = 432 * 2**20
 DOCUMENT_BYTES = 160
-SHARD_FACTOR = 2
+SHARD_FACTOR = 2.5
 
 
 def needed_bytes(docs: Docs, old: Sequence[Shard], workers: int) -> int:
@@ -30,7 +29,7 @@ def needed_bytes(docs: Docs, old: Sequence[Shard], workers: int) -> int:
         metadata = pq.read_metadata(docs.root / docs.text[shard].path)
         documents += metadata.num_rows
         largest = max(largest, sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)))
-    at_work = SHARD_FACTOR * largest
+    at_work = int(SHARD_FACTOR * largest)
     return BASE_BYTES + DOCUMENT_BYTES * documents + (at_work if workers == 1 else workers * (BASE_BYTES + at_work))
 
 

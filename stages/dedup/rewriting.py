@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from mspt.core.memory import give_back
 from mspt.core.shards import Docs, shard_name, write_docs, write_table
 from mspt.core.stage import Job, Unit, UnitOutput
 from mspt.core.text.documents import MAX_EXCERPT_CHARACTERS, REJECTED, REMOVED, clip
@@ -52,6 +53,7 @@ def rewrite_shard(payload: tuple[Docs, int, str, Verdicts, Path], out: UnitOutpu
         for batch in file.read_row_group(group, use_threads=False).to_batches():
             found.take(batch, start, cuts, dropped)
             start += len(batch)
+        give_back()
     if found.changed:
         write_docs(out.path(TEXT), pa.Table.from_batches(found.batches, file.schema_arrow.remove_metadata()))
     if dropped:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mspt.core.files import remove_temporaries
+from mspt.core.memory import give_back
 from mspt.core.stage import Job, Unit, UnitOutput, UnitResult
 from mspt.core.unit import load_result
 
@@ -37,3 +38,4 @@ def _work(function: Callable[[Any, UnitOutput], dict[str, Any]], unit: Unit, fol
     own.mkdir()
     out = UnitOutput(own)
     out.publish(function(unit.payload, out), folder / f"{unit.key}.json", unit.key)
+    give_back()

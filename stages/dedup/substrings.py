@@ -7,7 +7,9 @@ holds one range of hashes, or one part of the walk, at a time.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,17 +92,19 @@ def cut_stretches(payload: tuple[Texts, int, I64, Path, tuple[int, ...]], out: U
 def find_windows(payload: tuple[tuple[Path, ...], int, int, int, int], out: UnitOutput) -> dict[str, Any]:
     """The repeated windows of one block: [7, runs], as core.Windows has them."""
     folders, length, block, low, high = payload
-    stretches = Stretches.of_block(folders, block)
-    found = core.find_windows(core.gather(stretches.ranks, stretches.starts, stretches.periods, stretches.repeats, stretches, length), length, low, high)
+    with contextlib.ExitStack() as opened:
+        stretches = Stretches.of_block(folders, block, opened)
+        candidates = core.gather(stretches.ranks, stretches.starts, stretches.periods, stretches.repeats, stretches, length)
+    found = core.find_windows(candidates, length, low, high)
     _save(out.path(WINDOWS), np.stack([getattr(found, name) for name in core.Windows.__dataclass_fields__]))
     return {"runs": len(found.ranks)}
 
 
 @dataclass(frozen=True)
 class Stretches(Sequence[npt.NDArray[np.uint32]]):
-    """The stretches of one block: their codes, read when they are asked for."""
+    """The stretches of one block: their codes, read when they are asked for. Not mapped: of a mapped file each stretch would hold the pages around it."""
 
-    files: tuple[npt.NDArray[np.uint32], ...]  # mapped
+    files: tuple[int, ...]  # open
     file: I64
     offsets: I64
     ranks: I64
@@ -110,8 +114,8 @@ class Stretches(Sequence[npt.NDArray[np.uint32]]):
     repeats: I64
 
     @classmethod
-    def of_block(cls, folders: Sequence[Path], block: int) -> Stretches:
-        files: list[npt.NDArray[np.uint32]] = []
+    def of_block(cls, folders: Sequence[Path], block: int, opened: contextlib.ExitStack) -> Stretches:
+        files: list[int] = []
         rows = [np.zeros((0, 7), np.int64)]
         for folder in folders:
             stretches = np.load(folder / STRETCHES, allow_pickle=False)
@@ -119,7 +123,7 @@ class Stretches(Sequence[npt.NDArray[np.uint32]]):
             if len(own):
                 offsets = np.cumsum(stretches[:, 3]) - stretches[:, 3]
                 rows.append(np.stack([np.full(len(own), len(files)), offsets[own], *stretches[own, 1:].T], axis=1))
-                files.append(np.memmap(folder / CODES, np.uint32, "r"))
+                files.append(opened.enter_context((folder / CODES).open("rb", buffering=0)).fileno())
         return cls(tuple(files), *np.concatenate(rows).T)
 
     def __len__(self) -> int:
@@ -132,7 +136,7 @@ class Stretches(Sequence[npt.NDArray[np.uint32]]):
     def __getitem__(self, i: int | slice) -> npt.NDArray[np.uint32] | Sequence[npt.NDArray[np.uint32]]:
         if isinstance(i, slice):
             return [self[k] for k in range(len(self))[i]]
-        return np.asarray(self.files[self.file[i]][self.offsets[i] : self.offsets[i] + self.sizes[i]])
+        return np.frombuffer(os.pread(self.files[self.file[i]], 4 * int(self.sizes[i]), 4 * int(self.offsets[i])), np.uint32)
 
 
 # --- in the parent -----------------------------------------------------------------------------------------------------
