@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # mapped files; of each document while all are put in order; of each byte of the largest shard, which is written whole when it loses parts of texts.
 BASE_BYTES = 432 * 2**20
 DOCUMENT_BYTES = 160
-SHARD_FACTOR = 2.5
+SHARD_FACTOR = 2.25
 
 
 def needed_bytes(docs: Docs, old: Sequence[Shard], workers: int) -> int:
