@@ -64,7 +64,7 @@ def possible_breaks(lines: Lines) -> NDArray[np.uint8]:
 
 def agree(lines: Lines, breaks: NDArray[np.uint8]) -> Breaks | None:
     """The width that most breaks agree on; None where too few do, or too much of the text says that it was not broken there."""
-    width, indent, is_marked = _agree(lines.flags, lines.columns, lines.limits, lines.indents, lines.starts, lines.ends, breaks)
+    width, indent, is_marked = _agree(lines, breaks)
     return Breaks(width, indent, is_marked) if width != NO_WIDTH else None
 
 
@@ -78,16 +78,9 @@ def _possible(flags: NDArray[np.int32], breaks: NDArray[np.uint8]) -> None:
 
 
 @kernel
-def _agree(
-    flags: NDArray[np.int32],
-    columns: NDArray[np.int32],
-    limits: NDArray[np.int32],
-    indents: NDArray[np.int32],
-    starts: NDArray[np.int32],
-    ends: NDArray[np.int32],
-    breaks: NDArray[np.uint8],
-) -> tuple[int, int, bool]:
+def _agree(lines: Lines, breaks: NDArray[np.uint8]) -> tuple[int, int, bool]:
     """All of `agree`; NO_WIDTH for None."""
+    flags, columns, limits, indents, starts, ends = lines.flags, lines.columns, lines.limits, lines.indents, lines.starts, lines.ends
     width, agreeing, number = _vote(columns, limits, breaks)
     if agreeing < max(MIN_BREAKS, MIN_AGREEING * number + SPARE):
         return NO_WIDTH, 0, False
@@ -142,38 +135,23 @@ def _explains(columns: NDArray[np.int32], limits: NDArray[np.int32], breaks: NDA
 def inside_paragraphs(codes: Codes, lines: Lines, breaks: NDArray[np.uint8], found: Breaks, is_spaced: bool) -> Rows:
     """The breaks to be joined, to a blank or, beside Han characters, to nothing. is_spaced: between Han and Latin is a blank."""
     rows = np.empty((np.count_nonzero(breaks), 4), np.int64)
-    settings = (found.width, found.indent, found.is_marked, is_spaced)
-    number = _join(rows, codes, character_table(), lines.starts, lines.ends, lines.indents, lines.limits, lines.flags, breaks, *settings)
-    return rows[:number]
+    return rows[: _join(rows, codes, character_table(), lines, breaks, found, is_spaced)]
 
 
 @kernel
-def _join(
-    rows: Rows,
-    codes: Codes,
-    table: NDArray[np.uint32],
-    starts: NDArray[np.int32],
-    ends: NDArray[np.int32],
-    indents: NDArray[np.int32],
-    limits: NDArray[np.int32],
-    flags: NDArray[np.int32],
-    breaks: NDArray[np.uint8],
-    width: int,
-    wanted_indent: int,
-    is_marked: bool,
-    is_spaced: bool,
-) -> int:
-    owns = own_lines(codes, table, starts, ends, indents, limits, flags, breaks, width, is_marked)
+def _join(rows: Rows, codes: Codes, table: NDArray[np.uint32], lines: Lines, breaks: NDArray[np.uint8], found: Breaks, is_spaced: bool) -> int:
+    starts, ends, indents, limits, flags = lines.starts, lines.ends, lines.indents, lines.limits, lines.flags
+    owns = own_lines(codes, table, lines, breaks, found.width, found.is_marked)
     number, joined, in_item = 0, -1, False  # the last line that was joined to the one before; whether its paragraph is an item
     for line in range(1, len(breaks)):
-        if not breaks[line] or limits[line] < width or owns[line]:
+        if not breaks[line] or limits[line] < found.width or owns[line]:
             continue
         is_first = joined != line - 1
         in_item = flags[line - 1] & ITEM != 0 if is_first else in_item
         before, indent = indents[line - 1], indents[line]
-        if indent > wanted_indent and not in_item:  # quotations, verse, programs
+        if indent > found.indent and not in_item:  # quotations, verse, programs
             continue
-        if _is_indented_as(before, indent, is_first, in_item) and _goes_on(flags[line - 1], flags[line], is_marked):
+        if _is_indented_as(before, indent, is_first, in_item) and _goes_on(flags[line - 1], flags[line], found.is_marked):
             joined = line
             has_blank = not _is_closed(codes, table, ends[line - 1] - 1, starts[line], is_spaced)
             number = put(rows, number, ends[line - 1], starts[line], 0x20, 1 if has_blank else 0)

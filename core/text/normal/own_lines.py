@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mspt.core.kernel import kernel
-from mspt.core.text.normal.line_widths import CAPITAL, END, MARK, STARTS_SMALL
+from mspt.core.text.normal.line_widths import CAPITAL, END, MARK, STARTS_SMALL, Lines
 from mspt.core.text.script import Codes
 
 MIN_ENDS = 3  # line ends inside a block of which anything is told
@@ -26,33 +26,22 @@ ZERO, NINE, COMMA = 0x30, 0x39, 0x2C
 
 
 @kernel
-def own_lines(
-    codes: Codes,
-    table: NDArray[np.uint32],
-    starts: NDArray[np.int32],
-    ends: NDArray[np.int32],
-    indents: NDArray[np.int32],
-    limits: NDArray[np.int32],
-    flags: NDArray[np.int32],
-    breaks: NDArray[np.uint8],
-    width: int,
-    is_marked: bool,
-) -> NDArray[np.bool_]:
-    """[lines]: whether each is one of such a block. Of `Lines`, `possible_breaks` and `agree`, for the width of the text; table: the bits of characters."""
+def own_lines(codes: Codes, table: NDArray[np.uint32], lines: Lines, breaks: NDArray[np.uint8], width: int, is_marked: bool) -> NDArray[np.bool_]:
+    """[lines]: whether each is one of such a block. Of `possible_breaks` and `agree`, for the width of the text; table: the bits of characters."""
     owns = np.zeros(len(breaks), np.bool_)
-    is_asked = (breaks != 0) & (limits >= width)  # the breaks that the width may explain
-    begins, closes = _signs(codes, table, starts, ends, flags, is_asked)
+    is_asked = (breaks != 0) & (lines.limits >= width)  # the breaks that the width may explain
+    begins, closes = _signs(codes, table, lines, is_asked)
     chance, chance_of_mark = _chance(begins, is_asked), _chance(closes, is_asked)
     first = 0
     for line in range(1, len(breaks) + 1):
-        if line < len(breaks) and _is_of_block(starts, ends, indents, first, line):
+        if line < len(breaks) and _is_of_block(lines, first, line):
             continue
         size = line - first - 1
-        unexplained = np.count_nonzero(limits[first + 1 : line] < width)
+        unexplained = np.count_nonzero(lines.limits[first + 1 : line] < width)
         is_own = is_marked and unexplained >= 2 and 2 * unexplained >= size
         if size >= MIN_ENDS and not is_own:
             asked = np.count_nonzero(is_asked[first + 1 : line])
-            is_own = _begin_alike(codes, starts[first:line])
+            is_own = _begin_alike(codes, lines.starts[first:line])
             if asked >= max(MIN_ENDS, OWN_SHARE * (size - unexplained)):
                 is_own |= _is_no_chance(np.count_nonzero(begins[first + 1 : line]), asked, chance)
                 is_own |= _is_no_chance(np.count_nonzero(closes[first + 1 : line]), asked, chance_of_mark)
@@ -62,18 +51,17 @@ def own_lines(
 
 
 @kernel
-def _is_of_block(starts: NDArray[np.int32], ends: NDArray[np.int32], indents: NDArray[np.int32], first: int, line: int) -> bool:
+def _is_of_block(lines: Lines, first: int, line: int) -> bool:
     """Whether a line is of the block of the line before: none of them blank, and indented alike, but for the block's first."""
-    if ends[line] == starts[line] or ends[line - 1] == starts[line - 1]:
+    if lines.ends[line] == lines.starts[line] or lines.ends[line - 1] == lines.starts[line - 1]:
         return False
-    return bool(line == first + 1 or indents[line] == indents[line - 1])
+    return bool(line == first + 1 or lines.indents[line] == lines.indents[line - 1])
 
 
 @kernel
-def _signs(
-    codes: Codes, table: NDArray[np.uint32], starts: NDArray[np.int32], ends: NDArray[np.int32], flags: NDArray[np.int32], is_asked: NDArray[np.bool_]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _signs(codes: Codes, table: NDArray[np.uint32], lines: Lines, is_asked: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Of each break that is asked whether the line behind it begins with a capital or a digit, and whether the one before ends with a mark. [lines]"""
+    starts, ends, flags = lines.starts, lines.ends, lines.flags
     begins, closes = np.zeros(len(starts), np.bool_), np.zeros(len(starts), np.bool_)
     for line in np.flatnonzero(is_asked):
         code, last = codes[starts[line]], codes[ends[line - 1] - 1]
