@@ -268,7 +268,7 @@ STAGE = Stage(
     config=CleanConfig,
     run=run,
     writes="docs",
-    revision=3,
+    revision=4,
     reads={
         "paths": Paths("raw files, directories or patterns"),
         "docs": Read("docs", producer="clean", optional=True, automatic=False, help="clean the documents of this artifact again instead of raw files"),

@@ -1,7 +1,8 @@
 """The parts of a message of RFC 822 and MIME: a mail, or a page that a browser saved with all that belongs to it (.mht), through Python's email package.
 
-A message is told by a head of header lines that name MIME. Of `multipart/alternative` the last form that is text is read, which RFC 2046 (5.1.4) has be the
-most faithful one; the others are rows, as are images and all else that is no text. Text in a declared charset comes as UTF-8.
+A message is told by a head of header lines that name MIME, or who sent it when and about what. Of `multipart/alternative` the last form that is text is read,
+which RFC 2046 (5.1.4) has be the most faithful one; the others are rows, as are images and all else that is no text. Text in a declared charset comes as
+UTF-8.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ FIELD_LINE = rb"[!-9;-~]{1,60}:[^\r\n]{0,2000}\r?\n"
 HEADERS = re.compile(rb"(?:\s{0,20})(?:From [^\r\n]{1,200}\r?\n)?((?:%b(?:[ \t][^\r\n]{0,2000}\r?\n){0,200}){2,300})\r?\n" % FIELD_LINE)
 MIME = re.compile(rb"^(?:MIME-Version:[ \t]*[\d(]|Content-Type:[ \t]*multipart/)", re.IGNORECASE | re.MULTILINE)
 KIND = re.compile(rb"^(?:Content-Type|Content-Transfer-Encoding):", re.IGNORECASE | re.MULTILINE)
+DATE = rb"Date:[ \t]*(?:[A-Z][a-z]{2},[ \t]*)?\d{1,2} [A-Z][a-z]{2} \d{2,4}"
+SENT = tuple(re.compile(rb"^" + start, re.IGNORECASE | re.MULTILINE) for start in (b"From:", DATE, b"(?:Subject|Message-ID|Received):"))
 BOUNDARY = re.compile(rb"boundary[ \t]*=", re.IGNORECASE)
 OF_PROGRAMS = re.compile(r"/(?:css|(?:x-)?(?:java|ecma)script)\Z")  # what a saved page needs to look as it did
 LOST = (email.errors.InvalidBase64PaddingDefect, email.errors.InvalidBase64CharactersDefect, email.errors.InvalidBase64LengthDefect)
@@ -31,9 +34,9 @@ CUT = (email.errors.CloseBoundaryNotFoundDefect, email.errors.StartBoundaryNotFo
 
 
 def is_message(head: bytes) -> bool:
-    """Whether bytes begin with headers that name MIME and what the body is in."""
+    """Whether bytes begin with headers that name MIME and what the body is in, or those of a mail."""
     found = HEADERS.match(head)
-    return bool(found and MIME.search(found[1]) and KIND.search(found[1]))
+    return bool(found and ((MIME.search(found[1]) and KIND.search(found[1])) or all(pattern.search(found[1]) for pattern in SENT)))
 
 
 def message_members(stream: ByteStream) -> Iterator[Member | Fault]:

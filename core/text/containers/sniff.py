@@ -11,6 +11,7 @@ from typing import Literal
 import orjson
 
 from mspt.core.text.containers.base64_stream import block_of
+from mspt.core.text.containers.mbox import is_mbox
 from mspt.core.text.containers.mime import is_message
 from mspt.core.text.containers.text_codings import is_json_sequence, is_quoted_printable
 from mspt.core.text.decoding.charsets import byte_order_mark, control_share, unicode_by_pattern
@@ -36,7 +37,7 @@ class FileType:
 
 GZIP, BZIP2, XZ, ZSTD = (FileType(name, "stream") for name in ("gzip", "bzip2", "xz", "zstd"))
 BASE64, QUOTED_PRINTABLE, JSON_SEQUENCE = (FileType(name, "stream") for name in ("base64", "quoted-printable", "json-seq"))
-ZIP, TAR, SEVEN_ZIP, MESSAGE = (FileType(name, "archive") for name in ("zip", "tar", "7z", "message"))
+ZIP, TAR, SEVEN_ZIP, MBOX, MESSAGE = (FileType(name, "archive") for name in ("zip", "tar", "7z", "mbox", "message"))
 TEXT, MARKDOWN, HTML, JSONL, JSON, CSV, TSV = (FileType(name, "leaf") for name in ("text", "markdown", "html", "jsonl", "json", "csv", "tsv"))
 PARQUET, WARC, ARC = (FileType(name, "leaf") for name in ("parquet", "warc", "arc"))
 EMPTY = FileType("empty", "unread")
@@ -192,6 +193,8 @@ def _as_bytes_of_text(head: bytes) -> bytes | None:
 def _kind_of_text(head: bytes, is_whole: bool) -> FileType:
     if JSON_START.match(head):
         return _kind_of_json(head, is_whole)
+    if is_mbox(head):
+        return MBOX
     if is_message(head):
         return MESSAGE
     if is_quoted_printable(head):

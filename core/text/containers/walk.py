@@ -17,10 +17,11 @@ from pathlib import Path
 from mspt.core.text.containers.archives import Member
 from mspt.core.text.containers.base64_stream import decode_base64
 from mspt.core.text.containers.compression import CODECS, Expansion, Limits, decompress
+from mspt.core.text.containers.mbox import mbox_members
 from mspt.core.text.containers.mime import message_members
 from mspt.core.text.containers.names import one_line
 from mspt.core.text.containers.seven_zip import seven_zip_members
-from mspt.core.text.containers.sniff import BASE64, EMPTY, HEAD_BYTES, JSON_SEQUENCE, MESSAGE, QUOTED_PRINTABLE, FileType, sniff
+from mspt.core.text.containers.sniff import BASE64, EMPTY, HEAD_BYTES, JSON_SEQUENCE, MBOX, MESSAGE, QUOTED_PRINTABLE, FileType, sniff
 from mspt.core.text.containers.streams import Broken, ByteStream, Fault
 from mspt.core.text.containers.tar import tar_members
 from mspt.core.text.containers.text_codings import decode_quoted_printable, without_separators
@@ -93,7 +94,9 @@ class _Walk:
             yield from _report(stream.fault, stream, ref)
 
     def members(self, stream: ByteStream, kind: FileType) -> Generator[Member | Fault, None, None]:
-        if kind == MESSAGE:
+        if kind == MBOX:
+            yield from mbox_members(stream)
+        elif kind == MESSAGE:
             yield from message_members(stream)
         elif kind.name == "tar":
             yield from tar_members(stream)
