@@ -13,6 +13,7 @@ proves is then undone in all lines where it can be. Lines in which bytes were dr
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -51,6 +52,7 @@ MIN_GAIN_SHARE = 0.15  # of its bits beyond ASCII
 MIN_UTF8_GAIN = 10.0  # where valid UTF-8 gives what Western text is full of, which is a proof of its own
 MIN_KINDS, MIN_CHART = 5, 16  # characters beyond ASCII: different ones, and so many that some come back
 MIN_HABIT_GAIN = 4.0  # where another line proves the fault
+MIN_LINES, MIN_LINES_SHARE = 3, 0.8  # that show it, for the others to be taken for what they are
 # What two bytes of UTF-8 are; frequent ones. Two bytes are soon valid: 模式 is ģʽ.
 TWO_BYTES, FREQUENT = re.compile("[\u0080-\u07ff\u2010-\u2026]"), re.compile("[\u00c0-\u00ff\u2010-\u2026\u00a0«»°]")
 # What was repaired must be sound. Bits a character, of alphabets and of East Asian text.
@@ -88,7 +90,7 @@ def judge(text: str) -> Judgement | None:
     most, current = 0, text
     while True:
         screening = Screening(current)
-        suspicious = screening.lines()
+        suspicious = sorted({*screening.lines(), *screening.odd_japanese()})
         lines = current.split("\n") if suspicious else []
         found = _undo(lines, suspicious, screening.found) if suspicious and len(faults) < MAX_ROUNDS else None
         if found is None:
@@ -153,13 +155,18 @@ def _needed(fault: Fault, fixed: str, before: Likelihood) -> float:
 
 
 def _undo_fault(fault: Fault, lines: list[str], done: Mapping[int, str]) -> dict[int, str]:
-    """The lines where this fault can be undone and makes them better, by number. That a line is valid UTF-8 is proof enough by then."""
-    repaired, was_utf8 = {}, fault.written == "utf-8" or bool(fault.through)
+    """The lines where this fault can be undone and makes them better, by number. That a line is valid UTF-8 is proof enough by then. Where that is nearly all
+    lines in which it can be undone, so are those too short to tell: a text is rarely misread in part."""
+    better: dict[int, str] = {}
+    unclear: dict[int, str] = {}
+    was_utf8 = fault.written == "utf-8" or bool(fault.through)
     for number, line in enumerate(lines):
         fixed = None if number in done or line.isascii() else undone(fault, line)
-        if fixed is not None and _gain(likelihood(line).bits, fixed, MIN_HABIT_GAIN) and (was_utf8 or _is_sound(fault, fixed)):
-            repaired[number] = fixed
-    return repaired
+        gain = -math.inf if fixed is None else likelihood(line).bits - likelihood(fixed).bits
+        if fixed is not None and gain > -MIN_GAIN and (was_utf8 or _is_sound(fault, fixed)):
+            (better if gain >= MIN_HABIT_GAIN else unclear)[number] = fixed
+    is_all = len(better) >= max(MIN_LINES, MIN_LINES_SHARE * (len(better) + len(unclear)))
+    return better | unclear if is_all else better
 
 
 def _is_sound(fault: Fault, fixed: str) -> bool:

@@ -182,3 +182,15 @@ def test_repairs_of_paragraphs_have_no_holes(sentences):
         parts = sentences["zh-Hans"]
         pairs = [("\n".join(parts[i : i + 4]), "\n".join(parts[i : i + 4]).encode("gb18030").decode(read, "ignore")) for i in range(len(parts) - 4)]
         assert sum(outcome(*pair) == "wrong" for pair in pairs) <= 0.02 * len(pairs)
+
+
+def test_japanese_whose_kana_survived(sentences, shared):
+    """EUC-JP read as GBK has the kana where they were, and other Han. Of what is sound nothing is touched, however rare its Han."""
+    parts = sentences["ja"]
+    paragraphs = ["\n".join(parts[i : i + 10]) for i in range(len(parts) - 10)]
+    pairs = [(text, mangled) for text in paragraphs if (mangled := text.encode("euc_jp", "replace").decode("gb18030", "replace")) != text]
+    assert sum(outcome(text, mangled) == "repaired" for text, mangled in pairs) >= 0.9 * len(pairs)
+    assert recall(pairs) >= MIN_RECALL
+    sound = [text for text in texts(shared / "data" / "lid_tatoeba.jsonl.gz") if re.search("[\u3041-\u30ff]", text)]
+    random.Random(4).shuffle(sound)
+    assert [text for i in range(0, len(sound), 20) if judge(text := "\n".join(sound[i : i + 20])) is not None] == []
