@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from mspt.core import artifact as artifacts
 from mspt.core.artifact import SCHEMA_VERSION, UNHASHED, Artifact, InputRecord, fingerprint
+from mspt.core.compiled import is_compiled
 from mspt.core.config import as_plain, identity
 from mspt.core.errors import MsptError
 from mspt.core.files import disk_full, fsync_directory, is_disk_full, is_machine_fault, machine_fault, remove_temporaries, write_text
@@ -298,6 +299,8 @@ def build(store: Store, plan: Plan, partial: Partial, resuming: bool, reporter: 
             remove_temporaries(partial.root)
             job = _job(store, plan, partial, resuming, reporter)
             job.event("start", argv=list(plan.request.argv), resuming=resuming)
+            if plan.stage.compiles and not is_compiled(plan.stage.compiles):
+                job.note("the first run after installation compiles its inner loops: half a minute or more without progress")
             plan.stage.run(job)
             finish(plan, job, started)
         remove_scratch(partial.root)

@@ -78,7 +78,8 @@ Input = Read | Paths | Files
 class Stage:
     """One step of the pipeline. `revision` goes up when the same settings would give other bytes.
 
-    also_identity: what decides bytes beyond the settings themselves (the source of a user's function), by a name of its own.
+    also_identity: what decides bytes beyond the settings themselves (the source of a user's function), by a name of its own. compiles: the folder of core/
+    whose kernels take long to compile at the first run after installation.
     """
 
     order: int
@@ -91,6 +92,7 @@ class Stage:
     lifecycle: Literal["build", "run"] = "build"
     acceptable: frozenset[str] = frozenset()  # training runs: settings that --accept may change within a run
     also_identity: Callable[[Any, Path], Mapping[str, Any]] = lambda config, base: {}
+    compiles: str = ""
     next: str = ""  # the command that usually follows, for the last line on the console
     name: str = ""  # filled by discover()
     doc: str = ""

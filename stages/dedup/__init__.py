@@ -98,5 +98,6 @@ STAGE = Stage(
     },
     libraries=("numpy", "pyarrow", "python", "xxhash"),
     revision=4,
+    compiles="dedup",
     next="train-scorer",
 )

@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from mspt.core import kernel as kernels
+from mspt.core.compiled import is_compiled
 
 CALLER = """
 import numba
@@ -26,6 +28,7 @@ def plain(x):
 """
 CALLED = """
 import numpy as np
+import pytest
 from mspt.core.kernel import part
 
 LIMIT = {limit}
@@ -78,3 +81,12 @@ def test_a_kernel_that_calls_itself_has_a_stamp() -> None:
     digest = kernels._digest(namespace["down"].py_func)  # type: ignore[attr-defined]
     assert len(digest) == 64
     assert np.int64(namespace["down"](3)) == 0  # type: ignore[operator]
+
+
+def test_an_installation_without_machine_code_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert not is_compiled("text")
+    subprocess.run([sys.executable, "-c", "import numpy; from mspt.core.kernel import fmix64; fmix64(numpy.uint64(1))"], check=True)
+    assert is_compiled("text")
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    assert is_compiled("a folder that is not there"), "nor can one be told that cannot be written to"
