@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import signal
 import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -103,8 +104,16 @@ def on_sigterm(number: int, frame: FrameType | None) -> None:
     raise Terminated
 
 
+def _start_workers_without_this() -> None:
+    """A spawned worker begins by running the main script again, which loads the whole command line; but not what `python -m mspt.cli` runs: so it is said to."""
+    main = sys.modules["__main__"]
+    if main.__spec__ is None:
+        main.__spec__ = ModuleSpec("mspt.cli.__main__", None)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Entry point. Ends the process with an exit code of core/errors.py."""
+    _start_workers_without_this()
     arguments = hoist_globals(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     console = Console(json="--json" in arguments)
     signal.signal(signal.SIGTERM, on_sigterm)
