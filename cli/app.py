@@ -105,7 +105,7 @@ def on_sigterm(number: int, frame: FrameType | None) -> None:
 
 
 def _start_workers_without_this() -> None:
-    """A spawned worker begins by running the main script again, which loads the whole command line; but not what `python -m mspt.cli` runs: so it is said to."""
+    """A spawned worker begins by running the main script again, which loads the whole command line, but not what `python -m mspt.cli` runs: it is said to."""
     main = sys.modules["__main__"]
     if main.__spec__ is None:
         main.__spec__ = ModuleSpec("mspt.cli.__main__", None)
