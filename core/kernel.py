@@ -7,6 +7,8 @@ float64: constants are therefore typed.
 from __future__ import annotations
 
 import hashlib
+import importlib
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -20,6 +22,22 @@ _FMIX64_MULTIPLIER_2 = np.uint64(0xC4CEB9FE1A85EC53)
 _FMIX32_MULTIPLIER_1 = np.uint32(0x85EBCA6B)
 _FMIX32_MULTIPLIER_2 = np.uint32(0xC2B2AE35)
 _SHIFT_33 = np.uint64(33)
+
+
+def _without_blas() -> None:
+    """numba's own loading without SciPy's linear algebra, which it imports only to learn whether kernels may multiply matrices: a tenth of a second in each
+    worker, and these kernels use integers."""
+    name = "scipy.linalg.cython_blas"
+    if name in sys.modules:
+        return
+    sys.modules[name] = None  # type: ignore[assignment]  # what makes an import fail
+    try:
+        importlib.import_module("numba.np.arraymath")
+    finally:
+        del sys.modules[name]
+
+
+_without_blas()
 
 
 def kernel(function: Function) -> Function:
