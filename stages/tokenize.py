@@ -71,7 +71,7 @@ def run(job: Job[TokenizeConfig]) -> None:
 
 
 def tokenizer_files(files: Any) -> list[str]:
-    from mspt.core.tokens.tokenizer import TOKENIZER_FILES
+    from mspt.core.tokens.pieces import TOKENIZER_FILES
 
     return [name for name in TOKENIZER_FILES if name in files]
 
@@ -206,22 +206,8 @@ def join_parts(job: Job[TokenizeConfig], results: Sequence[UnitResult]) -> int:
         with job.write(f"{source}.idx") as path:
             write_index_parts(path, functools.partial(joining.part_lengths, paths), joining.num_rows(paths), dtype)
         tables.append((source, paths))
-    num_rows = sum(joining.num_rows(paths) for _, paths in tables)
-    if num_rows > ROWS_WRITTEN_HERE:
-        size = sum(path.stat().st_size for _, paths in tables for path in paths)
-        (written,) = job.map_units(write_table, [Unit("documents", tuple(tables), size)], what="table of documents", group="table")
-        job.link(written.path(DOCUMENTS), DOCUMENTS, written.files[0])
-    else:
-        with job.write(DOCUMENTS) as path:
-            joining.write_documents(path, tables)
-    return num_rows
-
-
-def write_table(tables: Sequence[tuple[str, Sequence[Path]]], out: UnitOutput) -> dict[str, Any]:
-    """The table of documents out of (source, its parts), in a worker: encoding a full row group takes 80 MB, which the main process would keep."""
-    from mspt.core.tokens.joining import write_documents
-
-    return {"rows": write_documents(out.path(DOCUMENTS), tables)}
+    with job.write(DOCUMENTS) as path:
+        return joining.write_documents(path, tables)
 
 
 STAGE = Stage(
@@ -229,7 +215,7 @@ STAGE = Stage(
     config=TokenizeConfig,
     run=run,
     writes="tokens",
-    revision=2,
+    revision=3,
     libraries=("sentencepiece", "tokenizers", "pyarrow"),
     reads={"docs": Read("docs", producer="score", digest="text"), "tokenizer": Read("tokenizer", producer="train-tokenizer")},
     next="pack-mindrecord",

@@ -5,11 +5,9 @@ A part is `<source>.bin` (token ids of the source's documents, each with its end
 
 from __future__ import annotations
 
-import array
 import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +19,8 @@ from mspt.core.shards import ZSTD_LEVEL
 PART = pa.schema([("id", pa.string()), ("num_tokens", pa.int64()), ("num_bytes", pa.int64())])
 DOCUMENTS = pa.schema([("sequence", pa.int64()), ("id", pa.string()), ("source", pa.string()), ("num_tokens", pa.int64()), ("num_bytes", pa.int64())])
 # Rows of a row group, whatever the parts: the table's bytes do not depend on how the work was cut.
-ROW_GROUP = 1 << 17
+ROW_GROUP = 1 << 15
+DICTIONARY = ["source"]  # columns whose values are few; dictionaries of the others took 40 MB of memory and made the table larger
 BATCH = 1 << 13  # rows read at once
 BUFFER_BYTES = 1 << 16  # of a part's column, compressed
 
@@ -44,50 +43,27 @@ def num_rows(parts: Sequence[Path]) -> int:
 
 def write_documents(path: Path, parts: Sequence[tuple[str, Sequence[Path]]]) -> int:
     """The document table of (source, its parts) in that order; returns its number of rows."""
-    total, waiting = 0, Rows()
-    with pq.ParquetWriter(path, DOCUMENTS, compression="zstd", compression_level=ZSTD_LEVEL) as writer:
-        for source, paths in parts:
-            first = 0
-            for batch in itertools.chain.from_iterable(_batches(path, PART.names) for path in paths):
-                taken = 0
-                while taken < batch.num_rows:
-                    count = min(ROW_GROUP - waiting.count, batch.num_rows - taken)
-                    waiting.add(source, first, batch.slice(taken, count))
-                    first, taken, total = first + count, taken + count, total + count
-                    if waiting.count == ROW_GROUP:
-                        writer.write_table(waiting.table(), row_group_size=ROW_GROUP)
-                        waiting = Rows()
-        if waiting.count or not total:
-            writer.write_table(waiting.table(), row_group_size=ROW_GROUP)
+    total, waiting = 0, DOCUMENTS.empty_table()
+    with pq.ParquetWriter(path, DOCUMENTS, compression="zstd", compression_level=ZSTD_LEVEL, use_dictionary=DICTIONARY) as writer:
+        for rows in _rows(parts):
+            total += rows.num_rows
+            waiting = pa.concat_tables([waiting, rows])
+            while waiting.num_rows >= ROW_GROUP:
+                # In one piece, whatever it was joined of: pages end where pieces do.
+                writer.write_table(waiting.slice(0, ROW_GROUP).combine_chunks(), row_group_size=ROW_GROUP)
+                waiting = waiting.slice(ROW_GROUP)
+        if waiting.num_rows or not total:
+            writer.write_table(waiting.combine_chunks(), row_group_size=ROW_GROUP)
     pa.default_memory_pool().release_unused()
     return total
 
 
-class Rows:
-    """Rows of the document table until they are a row group, each value held once: a table of small tables would be held twice when it is made whole."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.ids = bytearray()
-        self.ends = array.array("i")
-        self.numbers = {name: array.array("q") for name in ("sequence", "num_tokens", "num_bytes")}
-        self.sources: list[tuple[str, int]] = []  # and how many rows in a row it has
-
-    def add(self, source: str, first: int, rows: pa.RecordBatch) -> None:
-        """Rows of PART, the documents `first` and following of a source."""
-        for id_ in rows.column("id").to_pylist():
-            self.ids += id_.encode()
-            self.ends.append(len(self.ids))
-        self.numbers["sequence"].extend(range(first, first + rows.num_rows))
-        for name in ("num_tokens", "num_bytes"):
-            self.numbers[name].frombytes(rows.column(name).to_numpy().tobytes())
-        self.sources.append((source, rows.num_rows))
-        self.count += rows.num_rows
-
-    def table(self) -> pa.Table:
-        """All rows, each column in one piece over these values."""
-        offsets = pa.py_buffer(np.concatenate([np.zeros(1, np.int32), np.frombuffer(self.ends, np.int32)]) if self.count else np.zeros(1, np.int32))
-        columns: dict[str, Any] = {name: np.frombuffer(values, np.int64) if self.count else [] for name, values in self.numbers.items()}
-        columns["id"] = pa.StringArray.from_buffers(self.count, offsets, pa.py_buffer(self.ids))
-        columns["source"] = pa.concat_arrays([pa.array([], pa.string()), *(pa.repeat(pa.scalar(source), count) for source, count in self.sources)])
-        return pa.table([columns[name] for name in DOCUMENTS.names], schema=DOCUMENTS)
+def _rows(parts: Sequence[tuple[str, Sequence[Path]]]) -> Iterator[pa.Table]:
+    """The table's rows, some at a time."""
+    for source, paths in parts:
+        first = 0
+        for batch in itertools.chain.from_iterable(_batches(path, PART.names) for path in paths):
+            columns = {name: batch.column(name) for name in PART.names}
+            columns |= {"sequence": pa.array(np.arange(first, first + batch.num_rows)), "source": pa.repeat(pa.scalar(source), batch.num_rows)}
+            yield pa.table([columns[name] for name in DOCUMENTS.names], schema=DOCUMENTS)
+            first += batch.num_rows

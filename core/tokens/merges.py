@@ -14,8 +14,7 @@ What SentencePiece does with a text (its bpe_model.cc, normalizer.cc and sentenc
 
 from __future__ import annotations
 
-import itertools
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -68,19 +67,28 @@ def obstacle(model: Any) -> str | None:
         return "it rewrites text"
     if spec.treat_whitespace_as_suffix and rules.add_dummy_prefix:
         return "it puts a blank behind each text"
-    of = {kind: [piece.piece for piece in model.pieces if piece.type == kind] for kind in (NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED)}
+    of = _by_type(model)
     if of[UNUSED]:
         return "its unused pieces are taken apart by what is merged elsewhere in the text"
-    if any(len(piece) == 1 for piece in of[UNKNOWN] + of[CONTROL]):
+    if any(len(piece) == 1 for kind in (UNKNOWN, CONTROL) for _, piece, _ in of[kind]):
         return "a character is a control piece"
-    scores = Counter(piece.score for piece in model.pieces if piece.type == NORMAL and len(piece.piece) > 1)
-    if scores and max(scores.values()) > 1:
+    scores = [score for _, piece, score in of[NORMAL] if len(piece) > 1]
+    if len(set(scores)) < len(scores):
         return "two pieces have one score"
-    if any("\0" in piece or (rules.add_dummy_prefix and piece.startswith(SPACE)) for piece in of[USER_DEFINED]) or _depth(of[USER_DEFINED]) > MAX_NESTED:
+    user_defined = [piece for _, piece, _ in of[USER_DEFINED]]
+    if any("\0" in piece or (rules.add_dummy_prefix and piece.startswith(SPACE)) for piece in user_defined) or _depth(user_defined) > MAX_NESTED:
         return "its user-defined pieces hold NUL, begin with the blank in front of texts, or lie in each other too often"
-    if len(of[NORMAL]) + len(set("".join(of[NORMAL]))) >= NONE or sum(map(len, of[USER_DEFINED])) >= NONE:
+    if len(of[NORMAL]) + len(set("".join(piece for _, piece, _ in of[NORMAL]))) >= NONE or sum(map(len, user_defined)) >= NONE:
         return "it has too many pieces"
     return None
+
+
+def _by_type(model: Any) -> defaultdict[int, list[tuple[int, str, float]]]:
+    """(id, piece, score) of the pieces of each type; one pass, since reading a field of a proto costs more than all that is done with it."""
+    of = defaultdict(list)
+    for i, piece in enumerate(model.pieces):
+        of[piece.type].append((i, piece.piece, piece.score))
+    return of
 
 
 def _depth(pieces: list[str]) -> int:
@@ -93,40 +101,49 @@ def _depth(pieces: list[str]) -> int:
 
 def merge_tables(model: Any) -> MergeTables:
     """Tables of a model that has no `obstacle`."""
-    normal = {piece.piece: (i, piece.score) for i, piece in enumerate(model.pieces) if piece.type == NORMAL}
-    long = sorted((piece for piece in normal if len(piece) > 1), key=lambda piece: -normal[piece][1])
-    characters = sorted(set("".join(normal)))
+    of = _by_type(model)
+    id_of = {piece: i for i, piece, _ in of[NORMAL]}
+    long = [piece for _, piece, _ in sorted((entry for entry in of[NORMAL] if len(entry[1]) > 1), key=lambda entry: -entry[2])]
+    characters = sorted(set("".join(id_of)))
     symbol_of = {piece: symbol for symbol, piece in enumerate([*long, *characters])}
+    codes = np.array([-1] * len(long) + [ord(character) for character in characters], np.int32)
     symbols = np.full(0x110000, -1, np.int32)
-    symbols[[ord(character) for character in characters]] = np.arange(len(long), len(symbol_of))
+    symbols[codes[len(long) :]] = np.arange(len(long), len(symbol_of))
     byte_ids = np.full(256, -1, np.int32)
-    for i, piece in enumerate(model.pieces):
-        if piece.type == BYTE:
-            byte_ids[int(piece.piece[3:5], 16)] = i
-    unknown = next(i for i, piece in enumerate(model.pieces) if piece.type == UNKNOWN)
-    edges, ends = _trie({piece.piece: i for i, piece in enumerate(model.pieces) if piece.type == USER_DEFINED})
+    for i, piece, _ in of[BYTE]:
+        byte_ids[int(piece[3:5], 16)] = i
+    edges, ends = _trie({piece: i for i, piece, _ in of[USER_DEFINED]})
     return MergeTables(
         symbols=symbols,
-        pairs=hash_table(_pairs(long, symbol_of)),
-        ids=np.array([normal[piece][0] if piece in normal else -1 for piece in symbol_of], np.int32),
-        codes=np.array([ord(piece) if len(piece) == 1 else -1 for piece in symbol_of], np.int32),
+        pairs=hash_table(dict.fromkeys(_neighbours(long, symbols), NONE) | _merges(long, symbol_of)),
+        ids=np.array([id_of.get(piece, -1) for piece in symbol_of], np.int32),
+        codes=codes,
         byte_ids=byte_ids,
-        unknown=-1 if model.trainer_spec.byte_fallback else unknown,
+        unknown=-1 if model.trainer_spec.byte_fallback else of[UNKNOWN][0][0],
         edges=edges,
         ends=ends,
         prefix=bool(model.normalizer_spec.add_dummy_prefix),
     )
 
 
-def _pairs(long: list[str], symbol_of: Mapping[str, int]) -> dict[int, int]:
-    """left << 21 | right -> merged symbol or NONE, for all ways of making the `long` pieces, whose symbols are their places."""
-    numbers = [[symbol_of[character] for character in piece] for piece in long]
-    found = {left << SYMBOL_BITS | right: NONE for piece in numbers for left, right in itertools.pairwise(piece)}
-    known = symbol_of.get
+def _neighbours(long: list[str], symbols: Int32s) -> list[int]:
+    """left << 21 | right of all characters that stand side by side in pieces."""
+    if not long:
+        return []
+    found = symbols[np.frombuffer("".join(long).encode("utf-32-le"), "<u4")].astype(np.int64)
+    keys = found[:-1] << SYMBOL_BITS | found[1:]
+    ends = np.cumsum([len(piece) for piece in long])
+    inside = np.delete(keys, ends[:-1] - 1)  # without those of the end of a piece and the beginning of the next
+    return [int(key) for key in np.unique(inside)]
+
+
+def _merges(long: list[str], symbol_of: Mapping[str, int]) -> dict[int, int]:
+    """left << 21 | right -> merged symbol, for all ways of making the `long` pieces, whose symbols are their places."""
+    found, known = {}, symbol_of.get
     for merged, piece in enumerate(long):
         for cut in range(1, len(piece)):
-            left, right = known(piece[:cut]), known(piece[cut:])
-            if left is not None and right is not None:
+            left = known(piece[:cut])
+            if left is not None and (right := known(piece[cut:])) is not None:
                 found[left << SYMBOL_BITS | right] = merged
     return found
 

@@ -1,6 +1,9 @@
-"""How SentencePiece writes its pieces."""
+"""The files of a tokenizer, and how SentencePiece writes its pieces: what can be known without loading a library."""
 
 from __future__ import annotations
+
+# The files that make a tokenizer: what tokens, mindrecord and model artifacts carry along. Absent ones are skipped.
+TOKENIZER_FILES = ("tokenizer.model", "tokenizer.json", "tokenizer_config.json", "vocab.txt")
 
 # Types of pieces in SentencePiece's own numbering (sentencepiece_model.proto).
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6

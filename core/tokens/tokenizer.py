@@ -19,10 +19,10 @@ import functools
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,14 +35,13 @@ from mspt.core.errors import InputError, MsptError
 from mspt.core.tokens.encoding import MergeEncoder, Sequences, sequences_by
 from mspt.core.tokens.merges import merge_tables, obstacle
 from mspt.core.tokens.pieces import SPACE, is_byte_piece
-
-# The files that make a tokenizer: what tokens, mindrecord and model artifacts carry along. Absent ones are skipped.
-TOKENIZER_FILES = ("tokenizer.model", "tokenizer.json", "tokenizer_config.json", "vocab.txt")
+from mspt.core.tokens.pieces import TOKENIZER_FILES as TOKENIZER_FILES
 
 # Bytes of text in one process from which loading the compiled encoder (0.5 s) pays: SentencePiece takes a second for 4 MB of English.
 COMPILED_FROM = 4 * 2**20
 
 Ids = npt.NDArray[np.int32]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -56,21 +55,45 @@ class SpecialIds:
     pad: int | None = None
 
 
+class _Each(Sequence[T]):
+    """function(0), function(1), ... of `size` ids, asked for when they are needed."""
+
+    def __init__(self, size: int, function: Callable[[int], T]) -> None:
+        self.size = size
+        self.function = function
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, i: Any) -> Any:
+        if i >= self.size:
+            raise IndexError(i)
+        return self.function(i)
+
+
 class Tokenizer(ABC):
     """Text to ids and back.
 
-    `pieces[i]` is the name of id i, `surfaces[i]` the UTF-8 bytes it stands for (b"" for special ids), `token_bytes[i]` their number (int32 [V]).
+    `pieces[i]` is the name of id i, `surfaces[i]` the UTF-8 bytes it stands for (b"" for special ids), `token_bytes[i]` their number (int32 [V]): made when
+    first asked for, which a worker that only encodes never does.
     """
 
     def __init__(self, pieces: Sequence[str], special: SpecialIds, surfaces: Sequence[bytes]) -> None:
-        self.pieces = tuple(pieces)
+        self.vocab_size = len(pieces)
         self.special = special
-        self.surfaces = tuple(surfaces)
-        self.token_bytes = np.array([len(surface) for surface in surfaces], dtype=np.int32)
+        self._given = pieces, surfaces
 
-    @property
-    def vocab_size(self) -> int:
-        return len(self.pieces)
+    @functools.cached_property
+    def pieces(self) -> tuple[str, ...]:
+        return tuple(self._given[0])
+
+    @functools.cached_property
+    def surfaces(self) -> tuple[bytes, ...]:
+        return tuple(self._given[1])
+
+    @functools.cached_property
+    def token_bytes(self) -> Ids:
+        return np.array([len(surface) for surface in self.surfaces], np.int32)
 
     @property
     def eos_id(self) -> int:
@@ -108,11 +131,13 @@ class SentencePieceTokenizer(Tokenizer):
         self.proto = model
         self.bytes_seen = 0
         self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-        super().__init__(
-            [self.processor.id_to_piece(i) for i in range(self.processor.get_piece_size())],
-            _sentencepiece_ids(self.processor, add_bos),
-            [_sentencepiece_surface(self.processor, i) for i in range(self.processor.get_piece_size())],
-        )
+        size = self.processor.get_piece_size()
+        super().__init__(_Each(size, self.processor.id_to_piece), _sentencepiece_ids(self.processor, add_bos), _Each(size, self._surface))
+
+    def _surface(self, i: int) -> bytes:
+        if self.processor.is_control(i) or self.processor.is_unknown(i) or self.processor.is_unused(i):
+            return b""
+        return piece_surface(self.pieces[i])
 
     def encode_batch(self, texts: Sequence[str]) -> list[Ids]:
         # One thread: workers are processes. The numpy return type skips a Python int per token.
@@ -147,12 +172,16 @@ class HuggingFaceTokenizer(Tokenizer):
         self.backend.encode_special_tokens = True
         self.backend.no_padding()
         self.backend.no_truncation()
-        specials = {i for i, token in self.backend.get_added_tokens_decoder().items() if token.special}
-        pieces = [self.backend.id_to_token(i) or "" for i in range(self.backend.get_vocab_size(with_added_tokens=True))]
-        added = set(self.backend.get_added_tokens_decoder())  # written as they are, also in byte-level vocabularies
-        table = byte_level_table() if isinstance(self.backend.decoder, tokenizers.decoders.ByteLevel) else None
-        surfaces = [b"" if i in specials else piece_surface(piece, None if i in added else table) for i, piece in enumerate(pieces)]
-        super().__init__(pieces, _huggingface_ids(self.backend, config, path), surfaces)
+        self.added = self.backend.get_added_tokens_decoder()
+        self.byte_level = byte_level_table() if isinstance(self.backend.decoder, tokenizers.decoders.ByteLevel) else None
+        size = self.backend.get_vocab_size(with_added_tokens=True)
+        pieces = _Each(size, lambda i: self.backend.id_to_token(i) or "")
+        super().__init__(pieces, _huggingface_ids(self.backend, config, path), _Each(size, self._surface))
+
+    def _surface(self, i: int) -> bytes:
+        if i in self.added:  # written as they are, also in byte-level vocabularies
+            return b"" if self.added[i].special else piece_surface(self.pieces[i])
+        return piece_surface(self.pieces[i], self.byte_level)
 
     def encode_batch(self, texts: Sequence[str]) -> list[Ids]:
         encodings = self.backend.encode_batch_fast(list(texts), add_special_tokens=False)
@@ -232,12 +261,6 @@ def byte_level_table() -> dict[str, int]:
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in set(printable)]
     return {chr(byte): byte for byte in printable} | {chr(0x100 + i): byte for i, byte in enumerate(others)}
-
-
-def _sentencepiece_surface(processor: Any, i: int) -> bytes:
-    if processor.is_control(i) or processor.is_unknown(i) or processor.is_unused(i):
-        return b""
-    return piece_surface(processor.id_to_piece(i))
 
 
 def _huggingface_ids(backend: Any, config: dict[str, Any], path: Path) -> SpecialIds:

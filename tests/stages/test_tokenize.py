@@ -98,14 +98,6 @@ def test_compiled_merges_write_the_same_bytes(chain: Any, monkeypatch: pytest.Mo
     assert digests(again) == digests(chain.tokens)
 
 
-def test_a_table_written_by_a_worker_is_the_same(chain: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mspt.stages.tokenize.ROWS_WRITTEN_HERE", 10)
-    again = chain.workspace.run("tokenize", {"workers": 2}, references=INPUTS, name="table")
-    assert digests(again) == digests(chain.tokens)
-    assert again.files["documents.parquet"] == chain.tokens.files["documents.parquet"]
-    assert not list(again.root.glob("units*"))
-
-
 @pytest.mark.parametrize(("texts", "what"), [([b"good", b"\xe4\xbb"], "not UTF-8"), ([b"good", None], "1 documents whose text is null")])
 def test_texts_that_are_none_are_refused(texts: list[bytes | None], what: str) -> None:
     column = pa.chunked_array([pa.array(texts, pa.binary()).view(pa.string())])

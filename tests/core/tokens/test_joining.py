@@ -54,7 +54,8 @@ def test_bytes_do_not_depend_on_the_cut(tmp_path: Path) -> None:
     write_documents(tmp_path / "one.parquet", parts_of(tmp_path, {"a": [40_000]}))
     write_documents(tmp_path / "many.parquet", parts_of(tmp_path, {"a": [1, 17_000, 22_999]}))
     rows = pq.read_table(tmp_path / "one.parquet").combine_chunks()
-    pq.write_table(rows, tmp_path / "whole.parquet", compression="zstd", compression_level=joining.ZSTD_LEVEL, row_group_size=joining.ROW_GROUP)
+    options = {"compression_level": joining.ZSTD_LEVEL, "use_dictionary": joining.DICTIONARY, "row_group_size": joining.ROW_GROUP}
+    pq.write_table(rows, tmp_path / "whole.parquet", compression="zstd", **options)
     assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "many.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
 
 
