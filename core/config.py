@@ -113,6 +113,8 @@ def _adapter(spec_type: Any, limits: tuple[tuple[str, Any], ...]) -> Any:
     options: dict[str, Any] = dict(limits)
     if inner is float:
         options["allow_inf_nan"] = False  # JSON has neither: an artifact could not record them
+    elif inner is int and "lt" not in options:
+        options.setdefault("le", 2**63 - 1)  # what compiled code and Arrow can hold
     limited: Any = Annotated[inner, Field(**options)] if options else inner
     if inner is not spec_type:
         limited = limited | None
@@ -124,6 +126,7 @@ def _adapter(spec_type: Any, limits: tuple[tuple[str, Any], ...]) -> Any:
 def _validate(spec: FieldSpec, value: Any, where: str) -> Any:
     from pydantic import ValidationError
 
+    given = value
     try:
         if spec.setting.convert is not None and value is not None:
             value = spec.setting.convert(value)
@@ -140,11 +143,25 @@ def _validate(spec: FieldSpec, value: Any, where: str) -> Any:
         inside = ".".join(str(part) for part in first["loc"] if isinstance(part, int | str))
         place = f"{spec.name}.{inside}" if inside and spec.is_list else spec.name
         raise MsptError(
-            f"{where}: {place} = {value!r} is not valid: {first['msg'][:1].lower()}{first['msg'][1:]}",
+            f"{where}: {place} = {given!r} is not valid: {_in_words(first['msg'], spec.setting.metavar)}",
             f"{spec.flag} or `{spec.name}` in mspt.toml: {spec.setting.help}",
         ) from None
     except (ValueError, TypeError) as error:
-        raise MsptError(f"{where}: {spec.name} = {value!r} is not valid: {error}", f"{spec.flag}: {spec.setting.help}") from None
+        raise MsptError(f"{where}: {spec.name} = {given!r} is not valid: {error}", f"{spec.flag}: {spec.setting.help}") from None
+
+
+def _in_words(message: str, metavar: str | None) -> str:
+    """What pydantic says, as the end of a sentence; a limit in bytes as it would be typed."""
+    if metavar == "SIZE":
+        message = re.sub(r"\d+$", lambda found: _size(int(found[0])), message)
+    return message[:1].lower() + message[1:]
+
+
+def _size(num_bytes: int) -> str:
+    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if num_bytes and num_bytes % unit == 0:
+            return f"{num_bytes // unit}{name}"
+    return str(num_bytes)
 
 
 def build_config(config: type[C], values: Mapping[str, Any], where: str = "settings") -> C:

@@ -37,8 +37,10 @@ def _all_anchors(
     codes: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int64], length: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """(first window, hash, place) of each anchor, and the offsets of documents in them. Arrays have room for one a character; only what is used is held."""
-    windows, places, hashes = np.empty(len(codes), np.int64), np.empty(len(codes), np.int64), np.empty(len(codes), np.uint64)
     out_offsets = np.zeros(len(offsets), np.int64)
+    if np.diff(offsets).max(initial=0) < length:  # no window at all: neither time nor memory for one
+        return np.empty(0, np.int64), np.empty(0, np.uint64), np.empty(0, np.int64), out_offsets
+    windows, places, hashes = np.empty(len(codes), np.int64), np.empty(len(codes), np.int64), np.empty(len(codes), np.uint64)
     _winnow(codes, offsets, length, length // 2, windows, hashes, places, out_offsets)
     size = out_offsets[-1]
     return windows[:size], hashes[:size], places[:size], out_offsets

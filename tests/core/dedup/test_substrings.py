@@ -223,6 +223,14 @@ def test_anchors_are_few_and_equal_in_equal_windows():
     assert anchors.offsets[1] < 20_000 * 3 / 51  # 2 / (width + 1) of the positions on average
 
 
+@pytest.mark.parametrize("length", [6, 10**12, 2**63 - 1])
+def test_windows_longer_than_any_text_cost_nothing(length):
+    """Room for the k-grams of a window was made whether a text had one or not."""
+    anchors = find_anchors(*codes_of(["abcde", "", "xy"]), length)
+    assert (len(anchors.hashes), len(anchors.places), anchors.offsets.tolist()) == (0, 0, [0, 0, 0, 0])
+    assert len(find_anchors(*codes_of(["abcde", "", "xy"]), 5).places) == 1
+
+
 def test_a_text_of_one_letter_has_few_anchors():
     """Windows of 100 hold 51 places of a 50-gram: one anchor is enough for so many."""
     anchors = find_anchors(*codes_of(["x" * 10_000, "ab" * 5_000]), 100)
