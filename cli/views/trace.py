@@ -1,4 +1,5 @@
-"""`mspt trace`: where a document went. Every finished version that holds it, by an id, a URL, a ref or a record's own id (meta.id); or what dropped it and why.
+"""`mspt trace`: where a document went. Every finished version that holds it, by an id (or its first characters), a URL, a ref or a record's own id (meta.id); or
+what dropped it and why.
 
     docs        its row, live or not; its row in rejected/, with rule and survivor; parts of it in removed/
     tokens      source and sequence
@@ -11,12 +12,14 @@ read once.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mspt.cli.commands import Context
+from mspt.cli.views.duplicates import MIN_PREFIX
 from mspt.cli.views.render import count, number, present, redacted, table, text
 from mspt.cli.views.workspace import list_entries
 from mspt.core.artifact import Artifact
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from mspt.core.shards import Docs
 
 MAX_ROWS = 1000  # training rows of one artifact that are listed; all are counted
+PREFIX = f"[0-9a-f]{{{MIN_PREFIX},31}}"  # the beginning of an id, as other views show it
 MAX_SHOWN = 8  # of them on the screen
 _NAMES = ("id", "ref", "url", "meta")
 
@@ -56,16 +60,18 @@ class Search:
     """What is looked for, and the ids that it turned out to mean."""
 
     query: str
+    by_prefix: bool = False  # the query is the beginning of an id
     ids: set[str] = field(default_factory=set)
     seen: dict[tuple[int, int], list[int]] = field(default_factory=dict)  # matches in a text shard, by inode
 
     def matches(self, table_: pa.Table) -> list[int]:
-        """Rows whose id, ref, url or meta.id is the query, or whose id is known already."""
+        """Rows whose id, ref, url or meta.id is the query, or whose id begins with it (`by_prefix`), or is known already."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        wanted = pa.array([*self.ids, self.query], pa.string())
-        mask = pc.is_in(table_.column("id"), value_set=wanted)
+        mask = self.known(table_.column("id"))
+        if self.by_prefix:
+            return pc.indices_nonzero(_whole(mask)).to_pylist()  # type: ignore[no-any-return]
         for name in ("ref", "url"):
             if name in table_.column_names:
                 mask = pc.or_(mask, pc.fill_null(pc.equal(table_.column(name), self.query), False))
@@ -76,6 +82,15 @@ class Search:
             metas = table_.column("meta").take(pa.array(likely, pa.int64())).to_pylist()
             rows |= {row for row, meta in zip(likely, metas, strict=True) if _own_id(meta) == self.query}
         return sorted(rows)
+
+    def known(self, ids: Any) -> Any:
+        """Of each id, whether it is one of those that are looked for."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if self.by_prefix:
+            return pc.fill_null(pc.starts_with(ids, self.query), False)
+        return pc.is_in(ids, value_set=pa.array([*self.ids, self.query], pa.string()))
 
     def learn(self, rows: Sequence[dict[str, Any]]) -> None:
         self.ids |= {row["id"] for row in rows if row.get("id")}
@@ -164,16 +179,14 @@ def in_rows(artifact: Artifact, search: Search) -> Iterator[Finding]:
 
 def _by_id(path: Path, search: Search, most: int) -> tuple[list[dict[str, Any]], int]:
     """Lines about the ids: the first `most`, and how many there are."""
-    import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    wanted = pa.array([*search.ids, search.query], pa.string())
     found: list[dict[str, Any]] = []
     total = 0
     with pq.ParquetFile(path) as file:
         for group in range(file.num_row_groups):
-            places = pc.indices_nonzero(_whole(pc.is_in(file.read_row_group(group, ["id"]).column("id"), value_set=wanted)))
+            places = pc.indices_nonzero(_whole(search.known(file.read_row_group(group, ["id"]).column("id"))))
             total += len(places)
             if len(places) and len(found) < most:
                 found += file.read_row_group(group).take(places[: most - len(found)]).to_pylist()
@@ -211,12 +224,18 @@ def _read(reader: Any, artifact: Artifact, search: Search) -> list[Finding]:
 def run(shared: Context, query: str, *, latest: bool) -> None:
     """`mspt trace ID|URL`."""
     entries = [e for e in list_entries(shared.store) if e.artifact is not None and e.state == "finished" and (e.is_latest or not latest)]
+    artifacts = [e.artifact for e in entries if e.artifact is not None]
     search = Search(query)
-    found = list(find([e.artifact for e in entries if e.artifact is not None], search))
+    found = list(find(artifacts, search))
+    if not found and re.fullmatch(PREFIX, query):  # only then: a record's own id may look the same
+        search = Search(query, by_prefix=True)
+        found = list(find(artifacts, search))
+    if len(search.ids) > 1 and search.by_prefix:
+        raise MsptError(f"{len(search.ids)} documents have ids that begin with {query}: {', '.join(sorted(search.ids)[:3])}", "give more of the id")
     if not found:
         raise MsptError(
             f"no finished version in {shared.workspace} holds a document with the id, URL, ref or meta.id {query!r}",
-            "ids and refs stand in `mspt sample REF` and `mspt show REF --row N`; a URL must be whole",
+            "ids (six characters or more) and refs stand in `mspt sample REF` and `mspt show REF --row N`; a URL must be whole",
         )
     value = {"query": query, "ids": sorted(search.ids), "found": [finding.plain() for finding in found]}
     present(shared.console, value, *_blocks(query, search, found))

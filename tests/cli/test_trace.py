@@ -74,6 +74,18 @@ def test_other_names_of_the_same_document(capsys, made, query):
     assert look_json(capsys, made, "trace", query)["found"] == same["found"]
 
 
+def test_the_first_characters_of_an_id_are_enough_where_they_name_one_document(capsys, made, monkeypatch):
+    same = look_json(capsys, made, "trace", "https://example.org/5")
+    assert look_json(capsys, made, "trace", same["ids"][0][:10])["found"] == same["found"]
+    code, _, err = look(capsys, made, "trace", same["ids"][0][:5])
+    assert (code, "holds a document with the id" in err) == (2, True)
+    monkeypatch.setattr("mspt.cli.views.trace.PREFIX", "[0-9a-f]")
+    ids = [document_id("pages", f"pages.jsonl#{i}") for i in range(42)]
+    first = next(c for c in "0123456789abcdef" if sum(id_.startswith(c) for id_ in ids) > 1)  # 42 ids: one of 16 has two
+    code, _, err = look(capsys, made, "trace", first)
+    assert (code, f"{sum(id_.startswith(first) for id_ in ids)} documents have ids that begin with {first}" in err) == (2, True)
+
+
 def test_what_was_removed_names_rule_and_survivor(capsys, made):
     found = look_json(capsys, made, "trace", "own-copy")
     ids = {document_id("pages", "pages.jsonl#0"), document_id("pages", "pages.jsonl#40")}
