@@ -79,7 +79,9 @@ def sample(
 
 def trace(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(metavar="ID|URL", help="a document: its id (six characters are enough), whole URL, ref, or the record's own id", show_default=False)],
+    query: Annotated[
+        str, typer.Argument(metavar="ID|URL", help="a document: its id (six characters do), whole URL, ref, or the record's own id", show_default=False)
+    ],
     latest: Annotated[bool, typer.Option("--latest", help="only in the last version of each name")] = False,
 ) -> None:
     """Find a document in all artifacts: its rows from docs to training, or what dropped it and why."""

@@ -1,5 +1,5 @@
-"""`mspt trace`: where a document went. Every finished version that holds it, by an id (or its first characters), a URL, a ref or a record's own id (meta.id); or
-what dropped it and why.
+"""`mspt trace`: where a document went. Every finished version that holds it, by an id (or its first characters), a URL, a ref or a record's own id (meta.id);
+or what dropped it and why.
 
     docs        its row, live or not; its row in rejected/, with rule and survivor; parts of it in removed/
     tokens      source and sequence

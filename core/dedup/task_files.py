@@ -20,6 +20,7 @@ import gzip
 import io
 import json
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +61,7 @@ def read_items(path: Path, fields: Sequence[str] = ()) -> list[TaskItem]:
     try:
         data = path.read_bytes()
         data = gzip.decompress(data) if data.startswith(GZIP) else data
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: not readable as a task file: {error}", FORMATS) from None
     records = list(_records(path, _text(path, data), fields))
     items = [TaskItem(number, tuple(_texts(record, fields))) for number, record in enumerate(records)]
@@ -165,7 +166,8 @@ def _first_bad_line(lines: Sequence[tuple[int, str]]) -> str:
         try:
             _loads(line)
         except ValueError as error:
-            return f"line {number}: {error}" if place else ""
+            where = f"line {number}, column {error.colno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else f"line {number}: {error}"
+            return where if place else ""
     return ""
 
 

@@ -32,6 +32,7 @@ CUTS, DROPS = "cuts.parquet", "drops.parquet"
 MIN_LEFT = 0.1  # of the characters; of what is left of a copied test set nobody learns anything else
 MAX_EXAMPLES = 20  # of each task file
 MAX_EXAMPLE_CHARACTERS = 200
+SLOW_BYTES = 16 * 2**20  # of task files: several seconds
 MAX_NAMED = 3  # items in `detail`
 
 
@@ -55,9 +56,13 @@ def test_sets(job: Job[DedupConfig]) -> TestSets | None:
     if not files:
         return None
     found = TestSets(tuple(Path(file.location) for file in files), job.config.decontaminate_fields)
+    size = sum(path.stat().st_size for path in found.paths)
+    if size >= SLOW_BYTES:
+        job.note(f"reading {size / 1e6:,.0f} MB of test sets")
     for file in matcher_of(found).files:
         if file.items_too_short:
-            job.note(
+            tell = job.warn if file.items_too_short == file.items else job.note  # then the file does nothing
+            tell(
                 f"{file.name}: {file.items_too_short:,} of {file.items:,} items are not looked for: all their texts together have fewer than "
                 f"{MIN_UNITS} words or characters"
             )

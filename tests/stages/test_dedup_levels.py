@@ -240,6 +240,11 @@ def test_items_that_are_too_short_to_look_for_are_named(workspace):
     assert (report["items"], report["items_found"], report["items_too_short"], report["texts_too_short"]) == (3, 1, 2, 5)
     assert report["short"] == [{"item": 1, "text": "首都在哪\n北京"}, {"item": 2, "text": "1 + 1\n2"}]
     assert any(note.startswith("task.jsonl: 2 of 3 items are not looked for") for note in workspace.notes.notes)
+    assert not workspace.notes.warnings
+    short = path.with_name("short.jsonl")  # of which nothing is looked for
+    short.write_text('{"answer": "14"}\n')
+    dedup(workspace, files={"decontaminate": [path, short]})
+    assert [w for w in workspace.notes.warnings if w.startswith("short.jsonl: 1 of 1 items are not looked for")]
 
 
 def test_only_the_fields_that_count(workspace):

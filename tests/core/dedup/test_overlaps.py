@@ -217,10 +217,18 @@ def test_what_is_no_text_is_refused(tmp_path):
 
 def test_what_cannot_be_read_is_said(tmp_path):
     (tmp_path / "broken.jsonl").write_text('{"q": "a"}\n{"q": broken\n')
-    with pytest.raises(InputError, match="line 2: Expecting value"):
+    with pytest.raises(InputError, match=r"line 2, column 7: Expecting value\n"):
         read_items(tmp_path / "broken.jsonl")
     with pytest.raises(InputError, match="not readable"):
         read_items(tmp_path / "absent")
+    packed = bytearray(gzip.compress(random.Random(1).randbytes(500)))
+    for name, data in {
+        "cut.jsonl.gz": packed[:-12],
+        "damaged.jsonl.gz": packed[:10] + b"\xff" * 40 + packed[50:],
+    }.items():  # gzip itself raises EOFError, zlib.error
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(InputError, match="not readable"):
+            read_items(tmp_path / name)
     (tmp_path / "bad.json").write_text('{"a": \n')
     with pytest.raises(InputError, match="neither JSON nor JSON lines"):
         read_items(tmp_path / "bad.json")
