@@ -221,11 +221,11 @@ def test_what_cannot_be_read_is_said(tmp_path):
         read_items(tmp_path / "broken.jsonl")
     with pytest.raises(InputError, match="not readable"):
         read_items(tmp_path / "absent")
-    packed = bytearray(gzip.compress(random.Random(1).randbytes(500)))
+    packed = bytearray(gzip.compress(random.Random(1).randbytes(500)))  # cut: EOFError, damaged: zlib.error
     for name, data in {
         "cut.jsonl.gz": packed[:-12],
         "damaged.jsonl.gz": packed[:10] + b"\xff" * 40 + packed[50:],
-    }.items():  # gzip itself raises EOFError, zlib.error
+    }.items():
         (tmp_path / name).write_bytes(data)
         with pytest.raises(InputError, match="not readable"):
             read_items(tmp_path / name)
