@@ -39,6 +39,7 @@ def old_shards(artifact: Artifact | None, config: DedupConfig, revision: int, sc
     from mspt.core.dedup.index import Runs
     from mspt.core.dedup.merge import RunFile
     from mspt.core.shards import open_docs
+    from mspt.stages.dedup.contamination import CONTAMINATED
     from mspt.stages.dedup.corpus import Shard
 
     found: list[Shard] = []
@@ -46,6 +47,9 @@ def old_shards(artifact: Artifact | None, config: DedupConfig, revision: int, sc
     for old in lineage(artifact):
         check_comparable(old, config, revision)
         docs, texts = open_docs(old), texts_before(old)
+        for name in old.files:
+            if name.startswith(CONTAMINATED):  # read later, without a look at its hash
+                old.checked(name)
         for number in range(docs.num_shards):
             index = old.checked(index_name(number))
             path = _of_live(docs, number, index, scratch / f"{len(found):05d}.npy")
@@ -87,7 +91,14 @@ def _ancestor(artifact: Artifact, name: str) -> Artifact:
     from mspt.core.store import Store
 
     record = next(record for record in artifact.inputs if record.name == name)
-    found = Store(artifact.root.parents[1]).resolve(record.ref)
+    try:
+        found = Store(artifact.root.parents[1]).resolve(record.ref)
+    except MsptError:
+        what = "its texts were cut, and those before" if name == "docs" else "documents in the index of that one"
+        raise MsptError(
+            f"{artifact.ref} was made of {record.ref}, which is not there: {what} are compared too",
+            f"put {record.ref} back beside it; `mspt gc` keeps what a kept version was made of",
+        ) from None
     if found.fingerprint != record.fingerprint:
         raise MsptError(f"{artifact.ref} was made of {record.ref}, and that is another one now", "keep artifacts together with their ancestors")
     return found

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 LEVEL = RULE = "contaminated"
 CUTS, DROPS = "cuts.parquet", "drops.parquet"
+CONTAMINATED = "index/contaminated-"
 MIN_LEFT = 0.1  # of the characters; of what is left of a copied test set nobody learns anything else
 MAX_EXAMPLES = 20  # of each task file
 MAX_EXAMPLE_CHARACTERS = 200
@@ -161,7 +162,7 @@ def remove_contaminated(job: Job[DedupConfig], docs: Docs, texts: Sequence[Texts
 
 def contaminated_name(name: str, shard: int) -> str:
     """The file of an artifact that holds what `cut` took from a shard before paragraphs and substrings were compared."""
-    return f"index/contaminated-{shard:05d}-{name}"
+    return f"{CONTAMINATED}{shard:05d}-{name}"
 
 
 def _report(docs: Docs, matcher: Matcher, results: Sequence[UnitResult]) -> list[dict[str, Any]]:

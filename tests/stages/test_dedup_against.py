@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 
 import pyarrow.parquet as pq
 import pytest
 
-from mspt.core.errors import MsptError
+from mspt.core.errors import CheckFailed, MsptError
 from mspt.core.text.documents import document_id
 from support.given import given, hashes, read_all, read_rejected
 from support.inline import work_inline
@@ -242,6 +243,16 @@ def test_what_a_test_set_took_from_old_texts_is_no_copy(workspace):
     given(workspace, {"new": prose(chooser, 200) + question}, name="n")
     made = dedup(workspace, "n", name="e", against="d", **config)
     assert made.manifest["counts"] == {"in": 1, "out": 1, "rejected": {}, "removed": {}}
+    old = workspace.store.resolve("d")
+    (cuts,) = [name for name in old.files if name.endswith("-cuts.parquet")]
+    whole = (old.root / cuts).read_bytes()
+    (old.root / cuts).write_bytes(whole[:40] + bytes([whole[40] ^ 255]) + whole[41:])
+    with pytest.raises(CheckFailed, match="is corrupt"):
+        dedup(workspace, "n", name="f", against="d", **config)
+    (old.root / cuts).write_bytes(whole)
+    shutil.rmtree(workspace.path / "o")
+    with pytest.raises(MsptError, match=r"d@v1 was made of o@v1, which is not there"):
+        dedup(workspace, "n", name="f", against="d", **config)
 
 
 def test_samples_whose_texts_were_cut_are_refused(workspace):
