@@ -67,9 +67,9 @@ def babbler(texts: Sequence[str]) -> Callable[[str, random.Random], str]:
 
 
 def measure(model: Model, texts: Sequence[str]) -> npt.NDArray[np.float64]:
-    """[texts, 2]: perplexity and relative perplexity."""
+    """[texts, 2]: perplexity and relative perplexity; the latter 1, which is that of no order, where the model knows no word."""
     found = [model.score(text) for text in texts]
-    return np.array([(score.perplexity or 0.0, score.relative or 0.0) for score in found], np.float64)
+    return np.array([(score.perplexity or 0.0, 1.0 if score.relative is None else score.relative) for score in found], np.float64)
 
 
 def lower(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> str:

@@ -6,8 +6,8 @@ It is mapped, not read: the workers of a machine share its memory.
 
 Perplexity of rare words is high however well they stand in order: an advertisement of today beside novels costs what their own words cost when they are
 shuffled. `relative` takes that out: probability in context over probability one by one, the syntactic log-odds ratio (SLOR) of Pauls and Klein 2012
-(Large-scale syntactic language modeling with treelets) and Kann, Rothe and Filippova 2018 (eq. 1), as a perplexity. A spelled word counts as frequent as
-what was seen once.
+(Large-scale syntactic language modeling with treelets) and Kann, Rothe and Filippova 2018 (eq. 1), as a perplexity; over the words, marks and characters that
+the reference knows, since of others it cannot say how they stand.
 
 A text is read from left to right. Each symbol's probability is looked up in the longest context that the symbol before it had; a context in which it never
 followed costs its gamma and loses its first symbol. Probabilities are multiplied, with powers of two taken out, and one logarithm is taken at the end.
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from mspt.core.dedup.arrays import map_arrays, save_arrays
 from mspt.core.errors import InputError
 from mspt.core.kernel import fmix64, kernel
-from mspt.core.quality.alphabet import FURTHER, UNKNOWN, WHOLE, Alphabet, Symbols, choose_alphabet
+from mspt.core.quality.alphabet import UNKNOWN, WHOLE, Alphabet, choose_alphabet
 from mspt.core.quality.kneser_ney import Estimates, estimate
 from mspt.core.quality.ngrams import BITS, I64, U8, U16, U32, U64, bucket_bits, buckets, fill_prefixes, power
 
@@ -42,12 +42,13 @@ _SMALL = 2.0**-_SCALE_BITS
 
 class Score(NamedTuple):
     """How likely a text is: natural logarithm of its probability, and the units (alphabet.py) that it is of; the same for each line that holds something.
-    log_alone: of the probability of its symbols one by one."""
+    log_gain: of the probability in context of the symbols that the reference knows as a whole, over that of the same one by one; known: how many."""
 
     log_probability: float
     units: int
     lines: tuple[tuple[float, int], ...]
-    log_alone: float
+    log_gain: float
+    known: int
 
     @property
     def perplexity(self) -> float | None:
@@ -56,8 +57,9 @@ class Score(NamedTuple):
 
     @property
     def relative(self) -> float | None:
-        """Perplexity over that of the same symbols one by one: far below 1 where words follow one another as in the reference, above 1 in any other order."""
-        return perplexity(self.log_probability - self.log_alone, self.units)
+        """Perplexity over that of the same symbols one by one: far below 1 where words follow one another as in the reference, above 1 in any other order; None
+        where the reference knows none of them."""
+        return perplexity(self.log_gain, self.known)
 
 
 def perplexity(log_probability: float, units: int) -> float | None:
@@ -80,30 +82,28 @@ class Model:
 
     def score(self, text: str) -> Score:
         symbols = self.alphabet.read(text)
-        mantissas, exponents = np.ones(len(symbols.line_ends)), np.zeros(len(symbols.line_ends), np.int64)
-        values = self.entries.view(np.float32).reshape(len(self.entries), 4)
-        unseen = 1.0 / (ASSIGNED - len(self.alphabet.characters))
-        bits = np.array([bucket_bits(int(size)) for size in self.sizes], np.int64)
-        _score(symbols.values, symbols.line_ends, self.unigrams, self.entries, values, self.starts, self.sizes, bits, unseen, mantissas, exponents)
-        logs = [math.log(m) + e * math.log(2) for m, e in zip(mantissas.tolist(), exponents.tolist(), strict=True)]
+        mantissas, exponents, gain, known = self._score(symbols.values, symbols.parts, symbols.line_ends, 1.0 / (ASSIGNED - len(self.alphabet.characters)))
+        logs = [_log(*found) for found in zip(mantissas.tolist(), exponents.tolist(), strict=True)]
         units = symbols.line_units.tolist()
-        return Score(math.fsum(logs), sum(units), tuple(zip(logs, units, strict=True)), self._alone(symbols, unseen))
+        return Score(math.fsum(logs), sum(units), tuple(zip(logs, units, strict=True)), _log(*gain), known)
 
-    def _alone(self, symbols: Symbols, unseen: float) -> float:
-        once = 1.0 / max(1, int(self.sizes[0]))  # p of the single symbols counts pairs: what stands in one of them
-        mantissa, exponent = _alone(symbols.values, symbols.parts, self.unigrams, once, unseen)
-        return math.log(mantissa) + exponent * math.log(2)
+    def _score(self, values: U16, parts: U8, line_ends: I64, unseen: float) -> tuple[F64, I64, tuple[float, int], int]:
+        """By line, mantissa and exponent of the probability of the symbols behind the first; of what `Score.log_gain` is the logarithm of; and `Score.known`.
+        unseen: share of UNKNOWN that one character has."""
+        mantissas, exponents = np.ones(len(line_ends)), np.zeros(len(line_ends), np.int64)
+        floats = self.entries.view(np.float32).reshape(len(self.entries), 4)
+        bits = np.array([bucket_bits(int(size)) for size in self.sizes], np.int64)
+        gain, exponent, known = _score(
+            values, parts, line_ends, self.unigrams, self.entries, floats, self.starts, self.sizes, bits, unseen, mantissas, exponents
+        )
+        return mantissas, exponents, (gain, exponent), known
 
     def probability(self, context: Sequence[int], symbol: int) -> float:
         """p(symbol | context) of symbols, without the share of UNKNOWN: by the kernel that scores texts, in a text that is all context."""
         found = []
         for values in ([*context, symbol], context):
-            mantissa, exponent = np.ones(1), np.zeros(1, np.int64)
-            bits = np.array([bucket_bits(int(size)) for size in self.sizes], np.int64)
-            views = self.entries.view(np.float32).reshape(len(self.entries), 4)
-            array = np.array(values, np.uint16)
-            _score(array, np.array([len(array)]), self.unigrams, self.entries, views, self.starts, self.sizes, bits, 1.0, mantissa, exponent)
-            found.append(math.log(mantissa[0]) + exponent[0] * math.log(2))
+            mantissa, exponent, *_ = self._score(np.array(values, np.uint16), np.zeros(len(values), np.uint8), np.array([len(values)]), 1.0)
+            found.append(_log(mantissa[0], exponent[0]))
         return math.exp(found[0] - found[1])
 
     def save(self, path: Path) -> None:
@@ -141,6 +141,10 @@ def train(texts: Iterable[str], order: int, min_count: int) -> Model:
     return Model(alphabet, unigrams, sizes, np.concatenate(entries), np.concatenate(starts))
 
 
+def _log(mantissa: float, exponent: int) -> float:
+    return math.log(mantissa) + exponent * math.log(2)
+
+
 def _pack(found: Estimates) -> U64:
     """[n-grams, 2]: key, and p and gamma as float32 in 8 bytes."""
     entries = np.empty((len(found.keys), 2), np.uint64)
@@ -155,6 +159,7 @@ def _pack(found: Estimates) -> U64:
 @kernel
 def _score(
     symbols: U16,
+    parts: U8,
     line_ends: I64,
     unigrams: F32,
     entries: U64,
@@ -165,8 +170,11 @@ def _score(
     unseen: float,
     mantissas: F64,
     exponents: I64,
-) -> None:
-    """Probability of symbols[1:] of each line as mantissa * 2^exponent. values: `entries` as float32, [n-grams, 4], the last two p and gamma."""
+) -> tuple[float, int, int]:
+    """Probability of symbols[1:] of each line as mantissa * 2^exponent. values: `entries` as float32, [n-grams, 4], the last two p and gamma.
+
+    Returns that of the known symbols over the product of their own, so written, and how many they are.
+    """
     order = len(sizes) + 1
     prefixes = np.empty(len(symbols) + 1, np.uint64)
     fill_prefixes(symbols, prefixes)
@@ -182,9 +190,10 @@ def _score(
     # `length` symbols before the one looked at are a known context, and its entry is `entry` (-1: not looked up, or a single symbol).
     line, length, entry = 0, 1, -1
     value, exponent = 1.0, 0
+    gain, gain_exponent, known = 1.0, 0, 0
     for end in range(2, len(symbols) + 1):
         symbol = symbols[end - 1]
-        found = -1
+        found, step = -1, 1.0
         while length > 0:
             k = length + 1
             key = fmix64(prefixes[end] - prefixes[end - k] * factors[k])
@@ -192,14 +201,22 @@ def _score(
             if found >= 0:
                 break
             if length == 1:
-                value *= unigrams[symbols[end - 2], 1]
+                step *= unigrams[symbols[end - 2], 1]
             else:
                 if entry < 0:
                     key = fmix64(prefixes[end - 1] - prefixes[end - k] * factors[length])
                     entry = _find(key, entries, starts, bases[length], places[length], shifts[length])
-                value *= values[entry, 3]
+                step *= values[entry, 3]
             length, entry = length - 1, -1
-        value *= values[found, 2] if found >= 0 else unigrams[symbol, 0]
+        step *= values[found, 2] if found >= 0 else unigrams[symbol, 0]
+        value *= step
+        if parts[end - 1] == WHOLE and symbol != UNKNOWN:
+            known += 1
+            gain *= step / unigrams[symbol, 0]
+            if gain < _SMALL:
+                gain, gain_exponent = gain * _SCALE, gain_exponent - _SCALE_BITS
+            elif gain > _SCALE:
+                gain, gain_exponent = gain * _SMALL, gain_exponent + _SCALE_BITS
         length += 1
         entry = found
         if length == order:
@@ -213,23 +230,7 @@ def _score(
             mantissas[line], exponents[line] = value, exponent
             line += 1
             value, exponent = 1.0, 0
-
-
-@kernel
-def _alone(symbols: U16, parts: U8, unigrams: F32, once: float, unseen: float) -> tuple[float, int]:
-    """Probability of symbols[1:] one by one as mantissa and exponent of two; once: of a spelled word."""
-    value, exponent = 1.0, 0
-    for i in range(1, len(symbols)):
-        if parts[i] == WHOLE:
-            value *= unigrams[symbols[i], 0]
-            if symbols[i] == UNKNOWN:
-                value *= unseen
-        elif parts[i] != FURTHER:
-            value *= once
-        if value < _SMALL:
-            value *= _SCALE
-            exponent -= _SCALE_BITS
-    return value, exponent
+    return gain, gain_exponent, known
 
 
 @kernel

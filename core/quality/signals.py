@@ -10,7 +10,7 @@
 | domain_confidence    | the probability that the model gives to its first choice                                     |
 | perplexity           | by the reference, of the document; null where it does not know the language                  |
 | paragraph_perplexity | of its worst paragraph                                                                       |
-| relative_perplexity  | perplexity over that of its words one by one                                                 |
+| relative_perplexity  | perplexity of the words that the reference knows over theirs one by one                      |
 
 The domain where a model is given, perplexity where a reference is.
 """

@@ -3,8 +3,8 @@
 In: docs (usually of dedup), a scorer and a domain model (where there is none, those that ship with mspt) and, where one is named (--perplexity REF), an n-gram
 model of a reference text. Out: docs with a layer: `quality` (0 to 1, by the scorer), `characters`, `entropy` (of the characters, in bits), `stop_word_share`,
 `domain` (news, code, encyclopaedia, forum, literature, documentation, other), `domain_confidence`, `weight`, and with a reference `perplexity`,
-`paragraph_perplexity` (of the worst paragraph), `relative_perplexity` (over that of its words one by one: order alone), `perplexity_bucket` (head, middle or
-tail of the language), all of the text as it came in. The weight says how
+`paragraph_perplexity` (of the worst paragraph), `relative_perplexity` (of known words, over theirs one by one: order alone), `perplexity_bucket` (head, middle
+or tail of the language), all of the text as it came in. The weight says how
 much a document is wanted beside the others of its source: sigmoid(0.5 * quality + 0.2 * ln(characters) - 0.1 * repeat_ratio), --weight strong, or any
 expression over the columns. Documents below --min-quality and beyond the limits of perplexity are dropped with a row, by default none; with --paragraphs such
 paragraphs are cut too, else the text shards are the same. What stays is cut into blocks of 1,000 consecutive documents of one source: `block` is the number
@@ -89,7 +89,7 @@ STAGE = Stage(
         "tokenizer": Read("tokenizer", producer="train-tokenizer", optional=True, automatic=False, help="counts the tokens of the forecast"),
     },
     libraries=("fasttext", "numba", "numpy", "pyarrow", "python"),
-    revision=4,
+    revision=5,
     also_identity=also_identity,
     next="train-tokenizer",
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from collections import Counter
@@ -105,17 +104,15 @@ def test_relative_perplexity_is_that_of_the_text_over_that_of_its_symbols_one_by
     model = train(texts, 3, 2)
     documents = read(model, texts)
     book = Textbook(documents, len(model.alphabet), 3)
-    text = "天地\nthe old zzz, 龘"  # zzz is spelled: one unit
+    text = "天地\nthe zzz old, 龘"  # zzz is spelled; the comma and 龘 are unknown
     score, (symbols,) = model.score(text), read(model, [text])
     assert score.units == 7
-    whole = symbols[1:5]  # 天 地 the old
-    pairs = {(a, b) for d in documents for a, b in itertools.pairwise(d)}
-    alone = sum(math.log(book.p((), s)) for s in whole) + math.log(1 / len(pairs))  # a spelled word: in one of all pairs
-    alone += 2 * (math.log(book.p((), int(UNKNOWN))) - math.log(ASSIGNED - len(model.alphabet.characters)))  # the comma and 龘
-    assert score.log_alone == pytest.approx(alone, rel=1e-6)
-    assert score.relative == pytest.approx(math.exp((alone - score.log_probability) / 7), rel=1e-6)
+    known = [1, 2, 3, 7]  # 天 地 the old, which stands behind three letters
+    gain = sum(math.log(book.p(symbols[:i], symbols[i]) / book.p((), symbols[i])) for i in known)
+    assert (score.log_gain, score.known) == (pytest.approx(gain, rel=1e-6), 4)
+    assert score.relative == pytest.approx(math.exp(-gain / 4), rel=1e-6)
     assert model.score("the old house").relative < 1 < model.score("house old the").relative
-    assert model.score("").relative is None
+    assert model.score("").relative is model.score("zzz 龘").relative is None
 
 
 def test_discounts_by_hand():
@@ -130,8 +127,12 @@ def test_long_and_unlikely_texts_do_not_underflow():
     once, often = model.score("龘"), model.score("龘" * 5000)
     assert once.log_probability < -5
     assert math.isfinite(often.log_probability)
-    assert often.log_alone == pytest.approx(5000 * once.log_alone, rel=1e-9)
     assert often.log_probability < 4000 * once.log_probability / 2
+    # Known symbols in the worst order, and in the best: 5000 gains of some nats.
+    for pair in (ENOUGH[0][:2], ENOUGH[0][1::-1]):
+        few, many = model.score(pair * 10), model.score(pair * 5000)
+        assert many.known == 500 * few.known
+        assert many.log_gain == pytest.approx(500 * few.log_gain, rel=0.1)
     empty = model.score(" \n\n ")
     assert (empty.units, empty.perplexity, empty.lines) == (0, None, ())
 
