@@ -87,7 +87,7 @@ def _check_saved(fitted: Any, model: Path) -> None:
     except (ValueError, RuntimeError, MemoryError):
         whole = False
     if not whole:
-        raise MachineError(f"the scorer could not be written whole to {model.parent}", "is the disk full? free some space and run the same command again")
+        raise MachineError(f"the model could not be written whole to {model.parent}", "is the disk full? free some space and run the same command again")
 
 
 @contextlib.contextmanager

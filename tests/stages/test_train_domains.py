@@ -6,13 +6,16 @@ import inspect
 import json
 import pydoc_data.topics
 import random
+import shutil
 import statistics
 from pathlib import Path
 
 import pytest
+from conftest import Workspace
 
-from mspt.core.errors import MsptError
+from mspt.core.errors import MachineError, MsptError
 from mspt.core.quality.domains import MODEL, DomainModel
+from support.disks import resize, small_disk
 from support.given import given, hashes, read_all
 from support.inline import work_inline
 from support.prose import corpus
@@ -103,6 +106,22 @@ def test_labels_of_a_file(docs, tmp_path):
     made = docs.run("train-domains", SMALL, files={"labels": [path]})
     assert made.stats["labels"] == len(rows(30))
     assert made.stats["held_out"]["accuracy"] > 0.8
+
+
+@pytest.mark.parametrize(("free", "what"), [(40, "is full"), (1200, "written whole")])  # kB: no room for the examples; for them, and half of the model
+def test_a_full_disk_is_said_and_room_is_enough_to_go_on(docs, tmp_path, monkeypatch, free, what):
+    whole = train(docs, buckets=1 << 15)
+    monkeypatch.undo()  # workers, which clear up before a unit begins again
+    assert whole.path(MODEL).stat().st_size > 1_000_000
+    with small_disk(tmp_path / "disk", "16m") as disk:
+        shutil.copytree(docs.path / "given", disk / "work/given", symlinks=True)
+        used = sum(path.stat().st_blocks * 512 for path in disk.rglob("*") if path.is_file())
+        resize(disk, f"{used // 1024 + free}k")
+        workspace = Workspace(disk / "work")
+        with pytest.raises(MachineError, match=what):
+            train(workspace, buckets=1 << 15)
+        resize(disk, "64m")
+        assert hashes(train(workspace, buckets=1 << 15)) == hashes(whole)
 
 
 def test_mistakes_are_named(docs, tmp_path):
