@@ -294,7 +294,8 @@ class Watcher:
 
         append_event(self.job.directory, kind, **fields)
         if kind != "overflow":  # of float16: expected, and told by the loss scale
-            self.job.warn(f"{kind}: {', '.join(f'{name} {value}' for name, value in fields.items())}")
+            said = (f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in fields.items())
+            self.job.warn(f"{kind}: {', '.join(said)}")
 
 
 def train(job: Job[TrainConfig], trainer: Trainer, check: InputCheck) -> None:

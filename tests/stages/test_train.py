@@ -5,18 +5,19 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Workspace
+from conftest import Notes, Workspace
 
 from mspt.core.artifact import Artifact
 from mspt.core.config import parse_count
 from mspt.core.errors import CheckFailed, MsptError
 from mspt.core.nn.checkpoint import CONFIG, list_checkpoints, open_checkpoint
 from mspt.core.nn.metrics import read_metrics
-from mspt.stages.train import TrainConfig, schedule_of
+from mspt.stages.train import TrainConfig, Watcher, schedule_of
 from support.small_model import CONFIG as MADE
 from support.small_model import made_model, packed, sentences, tokenizer, tokenizer_directory
 
@@ -203,3 +204,13 @@ def test_a_length_that_is_set_twice_is_refused() -> None:
     with pytest.raises(MsptError, match="steps and tokens both"):
         schedule_of(TrainConfig(steps=3, tokens=5), Rows())  # type: ignore[arg-type]
     assert [parse_count(value) for value in ("20M", "1.5k", 7)] == [20_000_000, 1500, 7]
+
+
+def test_what_stands_out_is_warned_of_in_four_digits_and_recorded_in_all(tmp_path):
+    notes = Notes()
+    job: Any = SimpleNamespace(directory=tmp_path, warn=notes.warn)
+    watcher = Watcher(job, None, None, 1)  # type: ignore[arg-type]
+    watcher.event("gradient-spike", step=81, value=14.108128547668457, median=0.9250161647796631)
+    watcher.event("not-finite", step=82, loss="nan")
+    assert notes.warnings == ["gradient-spike: step 81, value 14.11, median 0.925", "not-finite: step 82, loss nan"]
+    assert json.loads((tmp_path / "events.jsonl").read_text().splitlines()[0])["value"] == 14.108128547668457
