@@ -186,6 +186,5 @@ def test_the_default_scorer_is_small_and_tells_text_from_junk():
     for text in good:
         bad = [CORRUPTIONS[kind](text, random.Random(seed)) for kind in kinds for seed in range(4)]
         scores = scorer.score(pa.array([text, *bad]))
-        assert scores[0] > 0.5
         assert (scores[1:] < scores[0]).mean() > 0.8
-        assert scores[1:].mean() < 0.5
+        assert scores[0] - scores[1:].mean() > 0.25  # .43 and .88; between trainings the Chinese text itself moves by .03 about .5
