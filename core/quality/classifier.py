@@ -1,4 +1,4 @@
-"""What the fastText model of a scorer says of token lines, as a compiled loop: a third of the time that the library takes, and the same bits on every machine.
+"""What a fastText model says of token lines, as a compiled loop: a third of the time that the library takes, and the same bits on every machine.
 
 The library's own loop is compiled for each machine and differs in the last bits. This one adds the same rows in the same order (Joulin et al. 2016, and the
 library's dictionary.cc and model.cc): those of the known tokens and of the line end, then for each token those of the pairs, triples, ... of tokens that begin
@@ -8,7 +8,6 @@ with it, by a hash of their hashes. The mean, times the output matrix, gives a l
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,20 +33,20 @@ _0, _1 = np.uint64(0), np.uint64(1)
 @dataclass(frozen=True)
 class Classifier:
     """hashes, rows: an open-addressed table of the known tokens (64-bit FNV-1a, 0: free), at most half full; rows_in: [tokens + buckets, dimension];
-    rows_out: [classes, dimension]; values: of each class; ngrams: tokens in a row, at most; end: row (-1: none) and hash of the line end."""
+    rows_out: [labels, dimension]; ngrams: tokens in a row, at most; end: row (-1: none) and hash of the line end."""
 
     hashes: U64
     rows: I32
     rows_in: F32
     rows_out: F32
-    values: tuple[float, ...]
+    labels: tuple[str, ...]
     num_words: int
     ngrams: int
     end: tuple[int, np.uint32]
 
     @classmethod
-    def of(cls, model: Any, values: dict[str, float]) -> Classifier:
-        """model: fastText's, with softmax and without subwords; values: of its labels."""
+    def of(cls, model: Any) -> Classifier:
+        """model: fastText's, with softmax and without subwords."""
         words = [word.encode("utf-8") for word in model.get_words()]
         hashes, rows = np.zeros(1 << (2 * len(words) + 2).bit_length(), np.uint64), np.zeros(1 << (2 * len(words) + 2).bit_length(), np.int32)
         for row, word in enumerate(words):
@@ -58,20 +57,21 @@ class Classifier:
             hashes[place], rows[place] = value, row
         end = LINE_END.encode()
         rows_in, rows_out = (np.ascontiguousarray(matrix, np.float32) for matrix in (model.get_input_matrix(), model.get_output_matrix()))
-        of_labels = tuple(values[label] for label in model.get_labels())
         ends = words.index(end) if end in words else -1
-        return cls(hashes, rows, rows_in, rows_out, of_labels, len(words), int(model.f.getArgs().wordNgrams), (ends, _fnv_32(end)))
+        return cls(hashes, rows, rows_in, rows_out, tuple(model.get_labels()), len(words), int(model.f.getArgs().wordNgrams), (ends, _fnv_32(end)))
 
-    def expected(self, lines: U8, ends: I64) -> F32:
-        """Expected value of the class of each token line, [ends[i], ends[i + 1]) of `lines`, each with its line end."""
-        logits = np.zeros((len(ends) - 1, len(self.values)), np.float32)
+    def probabilities(self, lines: U8, ends: I64) -> list[list[float]]:
+        """Of each label, for each token line, [ends[i], ends[i + 1]) of `lines`, each with its line end."""
+        logits = np.zeros((len(ends) - 1, len(self.labels)), np.float32)
         _classify(lines, ends, self.hashes, self.rows, self.rows_in, self.rows_out, self.num_words, self.ngrams, *self.end, logits)
-        return np.array([self._value(row) for row in logits.tolist()], np.float32)
+        return [_softmax(row) for row in logits.tolist()]
 
-    def _value(self, logits: Sequence[float]) -> float:
-        most = max(logits)
-        odds = [math.exp(logit - most) for logit in logits]
-        return sum(value * p for value, p in zip(self.values, odds, strict=True)) / sum(odds)
+
+def _softmax(logits: list[float]) -> list[float]:
+    most = max(logits)
+    odds = [math.exp(logit - most) for logit in logits]
+    total = sum(odds)
+    return [one / total for one in odds]
 
 
 def _fnv_64(word: bytes) -> int:

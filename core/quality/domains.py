@@ -32,7 +32,8 @@ import pyarrow.compute as pc
 import xxhash
 
 from mspt.core.errors import InputError, MsptError
-from mspt.core.quality.features import Vocabulary, count_tokens, encoded_lines, most_frequent, token_lines, windows
+from mspt.core.quality.classifier import Classifier
+from mspt.core.quality.features import Vocabulary, count_tokens, most_frequent, read_tokens, token_lines, windows
 from mspt.core.quality.label_files import read_rows
 from mspt.core.quality.labels import check_texts
 
@@ -78,7 +79,7 @@ class Description:
 class DomainModel:
     """A loaded model. Reads on one thread; the same text has the same domain in every process."""
 
-    model: Any
+    classifier: Classifier
     description: Description
     vocabulary: Vocabulary
 
@@ -92,7 +93,7 @@ class DomainModel:
             raise InputError(f"{directory} holds no domain model that this version can read: {error}", "train it again: mspt train-domains") from None
         if description.format != Description.format or not {label.removeprefix(_LABEL) for label in model.get_labels()} <= set(DOMAINS):
             raise InputError(f"{directory} is a domain model of another format", "train it again: mspt train-domains")
-        return cls(model, description, Vocabulary.of(model.get_words()))
+        return cls(Classifier.of(model), description, Vocabulary.of(model.get_words()))
 
     @classmethod
     def default(cls) -> DomainModel:
@@ -101,14 +102,15 @@ class DomainModel:
 
     def label(self, texts: pa.Array | pa.ChunkedArray) -> tuple[list[str], npt.NDArray[np.float32]]:
         """The domain of each text and its probability: `other` where that is under min_confidence, or where the text has no token (0)."""
-        lines = encoded_lines(texts, self.description.max_characters, self.vocabulary)
-        if not lines:
-            return [], np.zeros(0, np.float32)
-        labels, found = self.model.f.multilinePredict(lines, 1, 0.0, "strict")
-        sure = np.array([p[0] if len(p) and line != b"\n" else 0.0 for p, line in zip(found, lines, strict=True)], np.float32)
-        sure = np.minimum(sure, np.float32(1))  # fastText adds 1e-5
-        names = [name[0].removeprefix(_LABEL) if p >= self.description.min_confidence else OTHER for name, p in zip(labels, sure.tolist(), strict=True)]
-        return names, sure
+        names: list[str] = []
+        sure: list[float] = []
+        for tokens in read_tokens(texts, self.description.max_characters, self.vocabulary):
+            is_empty = np.diff(tokens.line_ends) == 1  # nothing but the line end
+            for empty, row in zip(is_empty.tolist(), self.classifier.probabilities(tokens.raw, tokens.line_ends), strict=True):
+                p = 0.0 if empty else max(row)
+                names.append(self.classifier.labels[row.index(p)].removeprefix(_LABEL) if p and p >= self.description.min_confidence else OTHER)
+                sure.append(p)
+        return names, np.array(sure, np.float32)
 
 
 # --- examples ----------------------------------------------------------------------------------------------------------

@@ -162,7 +162,7 @@ class Scorer:
             raise InputError(f"{directory} holds no scorer that this version can read: {error}", "train it again: mspt train-scorer") from None
         if description.format != Description.format or not set(model.get_labels()) <= set(LABELS.values()):
             raise InputError(f"{directory} is a scorer of another format", "train it again: mspt train-scorer")
-        return cls(model, Classifier.of(model, _VALUES), description, Vocabulary.of(model.get_words()), costs)
+        return cls(model, Classifier.of(model), description, Vocabulary.of(model.get_words()), costs)
 
     @classmethod
     def default(cls) -> Scorer:
@@ -178,7 +178,10 @@ class Scorer:
 
     def judge(self, texts: pa.Array | pa.ChunkedArray, max_characters: int) -> Judged:
         """What the two halves of the scorer say of texts, before calibration."""
+        values = [_VALUES[label] for label in self.classifier.labels]
         found = []
         for tokens in read_tokens(texts, max_characters, self.vocabulary):
-            found.append(Judged(self.classifier.expected(tokens.raw, tokens.line_ends), measure(tokens, self.shape_costs)))
+            probabilities = self.classifier.probabilities(tokens.raw, tokens.line_ends)
+            expected = [sum(value * p for value, p in zip(values, row, strict=True)) for row in probabilities]
+            found.append(Judged(np.array(expected, np.float32), measure(tokens, self.shape_costs)))
         return Judged.joined(found)

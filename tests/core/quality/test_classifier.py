@@ -11,7 +11,6 @@ import pytest
 from mspt.core.quality.classifier import Classifier
 from mspt.core.quality.scorer import LABELS, TrainingSettings, train, write_examples
 
-VALUES = {LABELS["low"]: 0.0, LABELS["middle"]: 0.5, LABELS["high"]: 1.0}
 TOKENS = ["the", "天", "é", "👍", "¶bx", "¶c.", "¤l3", "¤H", ",", "00", "house", "ß", "a"]
 STRANGE = ["zzz", "地", "¤q6", "¶gx"]  # in no training line
 
@@ -38,24 +37,27 @@ def joined(lines: list[str]) -> tuple[np.ndarray, np.ndarray]:
     return np.frombuffer(b"".join(encoded), np.uint8), np.cumsum([0, *map(len, encoded)])
 
 
-def test_expected_values_are_the_librarys(model):
+def test_probabilities_are_the_librarys(model):
     lines = [*random_lines(2, 200, TOKENS + STRANGE), "", "the", "zzz", "天 " * 3000 + "天"]
-    found = Classifier.of(model, VALUES).expected(*joined(lines))
-    labels, probabilities = model.f.multilinePredict([f"{line}\n" for line in lines], 3, 0.0, "strict")
-    theirs = [sum(VALUES[name] * (p - 1e-5) for name, p in zip(names, row.tolist(), strict=True)) for names, row in zip(labels, probabilities, strict=True)]
-    assert np.abs(found - theirs).max() < 2e-6  # it adds 1e-5 to each probability
-    assert len(set(np.round(found, 3).tolist())) > 50
+    classifier = Classifier.of(model)
+    found = np.array(classifier.probabilities(*joined(lines)))
+    names, values = model.f.multilinePredict([f"{line}\n" for line in lines], 3, 0.0, "strict")
+    theirs = [[dict(zip(own, row.tolist(), strict=True))[label] - 1e-5 for label in classifier.labels] for own, row in zip(names, values, strict=True)]
+    assert np.abs(found - np.array(theirs)).max() < 2e-6  # it adds 1e-5 to each probability
+    assert len(set(np.round(found[:, 0], 3).tolist())) > 50
 
 
 def test_a_line_does_not_depend_on_its_neighbours(model):
-    lines, classifier = random_lines(3, 30, TOKENS), Classifier.of(model, VALUES)
-    together = classifier.expected(*joined(lines))
-    assert [float(classifier.expected(*joined([line]))[0]) for line in lines] == together.tolist()
-    assert classifier.expected(*joined([])).tolist() == []
+    lines, classifier = random_lines(3, 30, TOKENS), Classifier.of(model)
+    assert [classifier.probabilities(*joined([line]))[0] for line in lines] == classifier.probabilities(*joined(lines))
+    assert classifier.probabilities(*joined([])) == []
 
 
-def test_a_class_that_was_not_seen_counts_nothing(tmp_path):
+def test_a_class_that_was_not_seen_has_no_probability(tmp_path):
     write_examples(tmp_path / "examples", [(name, "the house" if name == "low" else "天 天") for name in ("low", "high")] * 40)
     train(tmp_path / "examples", tmp_path / "model.bin", TrainingSettings(buckets=16, epochs=20))
-    low, high = Classifier.of(fasttext.load_model(str(tmp_path / "model.bin")), VALUES).expected(*joined(["the house", "天 天"]))
-    assert low < 0.2 < 0.8 < high
+    classifier = Classifier.of(fasttext.load_model(str(tmp_path / "model.bin")))
+    high = classifier.labels.index(LABELS["high"])
+    low_text, high_text = classifier.probabilities(*joined(["the house", "天 天"]))
+    assert len(classifier.labels) == 2
+    assert low_text[high] < 0.2 < 0.8 < high_text[high]
