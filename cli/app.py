@@ -56,6 +56,7 @@ def build_app(wanted: str | None = None) -> typer.Typer:
     ) -> None:
         context.obj = Context(workspace.expanduser().resolve(), config, Console(json, -1 if quiet else int(verbose)))
 
+    setattr(typer.core.TyperArgument, "display_type_rich", lambda self, ctx: None)  # noqa: B010, of `PATH... <list[str]>` the metavar is enough
     add_stage_commands(app)
     add_generate_command(app)
     add_run_command(app)

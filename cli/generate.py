@@ -41,12 +41,16 @@ def add_generate_command(app: typer.Typer) -> None:
         context: typer.Context,
         prompts: Annotated[list[str] | None, typer.Argument(metavar="PROMPT...", help="texts to continue; none: begin a document", show_default=False)] = None,
         model: Annotated[str | None, typer.Option("--model", metavar="REF", help="a model or quantised-model; default: the one of train")] = None,
-        max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="tokens to generate at most")] = 128,
-        temperature: Annotated[float, typer.Option("--temperature", min=0, help="0: always the likeliest token")] = 0.0,
-        top_k: Annotated[int, typer.Option("--top-k", min=0, help="draw from the k likeliest; 0: all")] = 0,
-        top_p: Annotated[float, typer.Option("--top-p", min=0, max=1, help="draw from the smallest set with this share of the probability; 1: all")] = 1.0,
-        repetition_penalty: Annotated[float, typer.Option("--repetition-penalty", min=0, help="above 1: tokens that were there become less likely")] = 1.0,
-        seed: Annotated[int, typer.Option("--seed", min=0, help="equal seeds give equal texts")] = 0,
+        max_tokens: Annotated[int, typer.Option("--max-tokens", metavar="INT", min=1, help="tokens to generate at most")] = 128,
+        temperature: Annotated[float, typer.Option("--temperature", metavar="FLOAT", min=0, help="0: always the likeliest token")] = 0.0,
+        top_k: Annotated[int, typer.Option("--top-k", metavar="INT", min=0, help="draw from the k likeliest; 0: all")] = 0,
+        top_p: Annotated[
+            float, typer.Option("--top-p", metavar="FLOAT", min=0, max=1, help="draw from the smallest set with this share of the probability; 1: all")
+        ] = 1.0,
+        repetition_penalty: Annotated[
+            float, typer.Option("--repetition-penalty", metavar="FLOAT", min=0, help="above 1: tokens that were there become less likely")
+        ] = 1.0,
+        seed: Annotated[int, typer.Option("--seed", metavar="INT", min=0, help="equal seeds give equal texts")] = 0,
     ) -> None:
         """Continue texts with a model.
 

@@ -9,7 +9,7 @@ import typer
 
 Format = Literal["text", "jsonl", "csv"]
 
-Seed = Annotated[int, typer.Option("--seed", min=0, help="another number chooses others")]
+Seed = Annotated[int, typer.Option("--seed", metavar="INT", min=0, help="another number chooses others")]
 
 
 def add_view_commands(app: typer.Typer) -> None:
@@ -34,7 +34,7 @@ def show(
     row: Annotated[
         int | None, typer.Option("--row", min=0, metavar="N", help="one row: a document, or a training row with its documents and raw files")
     ] = None,
-    split: Annotated[str, typer.Option("--split", help="which rows of a mindrecord artifact --row means")] = "train",
+    split: Annotated[str, typer.Option("--split", metavar="TEXT", help="which rows of a mindrecord artifact --row means (train|validation)")] = "train",
     step: Annotated[int | None, typer.Option("--step", min=0, metavar="N", help="the metrics of a training run at this step")] = None,
     lineage: Annotated[bool, typer.Option("--lineage", help="the tree of what it was made of")] = False,
     cluster: Annotated[
@@ -57,13 +57,14 @@ def sample(
     rejected: Annotated[bool, typer.Option("--rejected", help="rejected documents, counted by rule first")] = False,
     removed: Annotated[bool, typer.Option("--removed", help="parts removed from documents that stay, counted by rule first")] = False,
     number: Annotated[
-        int | None, typer.Option("-n", "--number", min=0, help="rows to show [default: 5; with --export 200]; 0: counts only", show_default=False)
+        int | None,
+        typer.Option("-n", "--number", metavar="INT", min=0, help="rows to show [default: 5; with --export 200]; 0: counts only", show_default=False),
     ] = None,
     seed: Seed = 0,
     by: Annotated[str | None, typer.Option("--by", metavar="COLUMN", help="count the rows by this column; default: rule, for --rejected and --removed")] = None,
     columns: Annotated[str | None, typer.Option("--columns", metavar="NAME,...", help="show these columns only")] = None,
-    characters: Annotated[int, typer.Option("--characters", min=0, help="about so much of each text; 0: all")] = 600,
-    form: Annotated[Format, typer.Option("--format", help="jsonl and csv give whole texts")] = "text",
+    characters: Annotated[int, typer.Option("--characters", metavar="INT", min=0, help="about so much of each text; 0: all")] = 600,
+    form: Annotated[Format, typer.Option("--format", metavar="TEXT", help="jsonl and csv give whole texts (text|jsonl|csv)")] = "text",
     export: Annotated[
         Path | None, typer.Option("--export", metavar="FILE", help="write rows to label into FILE.jsonl or FILE.csv; `mspt train-scorer FILE` reads them back")
     ] = None,
@@ -95,7 +96,7 @@ def diff(
     a: Annotated[str, typer.Argument(metavar="A", help="the one before", show_default=False)],
     b: Annotated[str, typer.Argument(metavar="B", help="the one after", show_default=False)],
     documents: Annotated[bool, typer.Option("--documents", help="whose verdict or text changed, with text")] = False,
-    number: Annotated[int, typer.Option("-n", "--number", min=0, help="examples of each change; 0: counts only")] = 2,
+    number: Annotated[int, typer.Option("-n", "--number", metavar="INT", min=0, help="examples of each change; 0: counts only")] = 2,
     seed: Seed = 0,
 ) -> None:
     """Compare two artifacts: settings, inputs, counts, statistics; documents whose verdict changed."""
@@ -119,7 +120,7 @@ def gc(
     context: typer.Context,
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help="only versions of these names", show_default=False)] = None,
     yes: Annotated[bool, typer.Option("--yes", help="remove them; without it they are only listed")] = False,
-    keep: Annotated[int, typer.Option("--keep", min=1, help="keep the newest N versions of each name")] = 1,
+    keep: Annotated[int, typer.Option("--keep", metavar="INT", min=1, help="keep the newest N versions of each name")] = 1,
 ) -> None:
     """List what can go (abandoned partials, superseded versions) and what that frees; -v says why the rest stays."""
     from mspt.cli.views import gc as view
@@ -131,7 +132,7 @@ def pin(
     context: typer.Context,
     ref: Annotated[str | None, typer.Argument(metavar="REF", help="without it: list what is pinned", show_default=False)] = None,
     remove: Annotated[bool, typer.Option("--remove", help="take the pin away")] = False,
-    note: Annotated[str, typer.Option("--note", help="why it is kept")] = "",
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="why it is kept")] = "",
 ) -> None:
     """Keep a version: gc never removes it, nor what it was made of."""
     from mspt.cli.views import pin as view

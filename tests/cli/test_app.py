@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -38,6 +39,17 @@ def test_every_stage_has_help(capsys, stage):
     code, out, _ = call(capsys, stage, "--help")
     assert code == 0
     assert "Usage:" in out
+
+
+def test_help_names_values_by_one_word_never_by_a_type_of_python(capsys):
+    """As typer does by itself: `PATH... <list[str]>`, `--top-k <int range>`."""
+    _, out, _ = call(capsys, "--help")
+    listed = out[out.index("Commands:") :].splitlines()[1:]
+    names = [line.split()[0] for line in listed if line.startswith("  ") and line[2] != " "]
+    assert {"clean", "generate", "ls", "doctor"} <= set(names)
+    for name in names:
+        _, out, _ = call(capsys, name, "--help")
+        assert not re.search(r"<(str|int|float|path|list|[a-z]+\|)[^>]*>", out), name
 
 
 def test_global_options_may_stand_anywhere():
