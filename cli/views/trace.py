@@ -225,6 +225,8 @@ def run(shared: Context, query: str, *, latest: bool) -> None:
     """`mspt trace ID|URL`."""
     entries = [e for e in list_entries(shared.store) if e.artifact is not None and e.state == "finished" and (e.is_latest or not latest)]
     artifacts = [e.artifact for e in entries if e.artifact is not None]
+    if not query.strip():  # documents without a URL would all match
+        raise MsptError("an empty name is nobody's", "give an id, a URL or a ref")
     search = Search(query)
     found = list(find(artifacts, search))
     if not found and re.fullmatch(PREFIX, query):  # only then: a record's own id may look the same

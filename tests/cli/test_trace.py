@@ -131,6 +131,13 @@ def test_nothing_found_says_so(capsys, made):
     assert "holds a document with the id, URL, ref or meta.id 'https://example.org/5/'" in err
 
 
+@pytest.mark.parametrize("query", ["", " "])
+def test_an_empty_name_is_refused(capsys, made, query):
+    code, _, err = look(capsys, made, "trace", query)
+    assert code == 2
+    assert "an empty name is nobody's" in err
+
+
 def test_a_damaged_file_is_named(capsys, made, tmp_path: Path):
     import shutil
 
