@@ -115,7 +115,7 @@ def _numbers(a: Artifact, b: Artifact, lines: Sequence[Line], what: str) -> Rend
 
 def _overview(shared: Context, a: Artifact, b: Artifact) -> tuple[dict[str, Any], list[RenderableType]]:
     sections = {
-        "settings": differences(settings_of(a), settings_of(b)),
+        "settings": differences(settings_of(a), settings_of(b)) if a.stage == b.stage else [Line("stage", a.stage, b.stage)],  # else they share no setting
         "inputs": differences(inputs_of(a), inputs_of(b)),
         "counts": differences(counts_of(a), counts_of(b)),
         "statistics": differences(leaves(a.stats), leaves(b.stats)),

@@ -74,6 +74,7 @@ def test_between_stages_what_the_first_rejected_is_no_news(capsys, workspace):
     found = look_json(capsys, workspace, "diff", "shelf", "sieve", "--documents")
     assert changes(found) == {("kept -> rejected", "kept", "unwanted"): 1, ("only in the first", "too-short", "not in it"): 2}
     assert [e["b"]["text"] for e in found["documents"]["examples"]] == ["please drop me at once"]
+    assert [line["name"] for line in found["settings"]] == ["stage"]  # settings of two stages have nothing to do with each other
 
 
 def test_changed_texts_point_at_the_change(capsys, workspace):
