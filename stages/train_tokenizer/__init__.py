@@ -85,7 +85,10 @@ def run(job: Job[TrainTokenizerConfig]) -> None:
     if adopted:
         adopt(job, directory)
     elif corpus is None:
-        raise MsptError("train-tokenizer needs docs (kind docs), and there is none yet", "run `mspt score` first, give --docs REF, or adopt: --from PATH")
+        raise MsptError(
+            "train-tokenizer needs docs (kind docs), and there is none yet",
+            "run `mspt score` first, give --docs REF (`mspt ls` lists what there is), or adopt: --from PATH",
+        )
     else:
         texts = train(job, corpus, directory)
     job.stats["tokenizer"] = {"adopted": adopted}
