@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from mspt.stages.dedup import DedupConfig
     from mspt.stages.dedup.corpus import Shard
 
-# Measured by bench/dedup_memory.py (737 MiB for four shards of 131 MB and all levels): resident memory of the process with its libraries, of which 211 MiB are
-# mapped files; of each document while all are put in order; of each byte of the largest shard, which is written whole when it loses parts of texts.
+# Measured by bench/dedup_memory.py (737 MiB for four shards of 131 MB and all levels) and on a million documents of a line: resident memory of the process with
+# its libraries, of which 211 MiB are mapped files; of each document while all are put in order; of each byte of the largest shard, which is written whole when
+# it loses parts of texts.
 BASE_BYTES = 432 * 2**20
-DOCUMENT_BYTES = 160
+DOCUMENT_BYTES = 272
 SHARD_FACTOR = 2.25
 
 
