@@ -48,7 +48,7 @@ def describe_pieces(tokenizer: Tokenizer) -> dict[str, Any]:
         "pieces_of_several_digits": sum(sum(c in DIGITS for c in text) > 1 for text in texts),
         "eos": f"{tokenizer.eos_id} {tokenizer.pieces[tokenizer.eos_id]}",
         "documents_start_after": f"{tokenizer.prefix_id} {tokenizer.pieces[tokenizer.prefix_id]}",
-        "longest_pieces": sorted(tokenizer.pieces, key=lambda piece: (-len(piece), piece))[:NUM_LONGEST],
+        "longest_pieces": sorted((piece for piece in tokenizer.pieces if not is_byte_piece(piece)), key=lambda piece: (-len(piece), piece))[:NUM_LONGEST],
     }
 
 
