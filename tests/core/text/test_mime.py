@@ -44,6 +44,37 @@ def test_of_two_forms_the_last_is_read_and_the_other_is_a_row(opened):
     assert problems == [("raw!/2", "alternative")]
 
 
+def test_of_several_forms_none_that_says_nothing_to_people_is_read(opened):
+    plain = "The ferry leaves at ten on Thursday.\n"
+    invitation = mail(plain)
+    invitation.add_alternative("BEGIN:VCALENDAR\nEND:VCALENDAR\n", subtype="calendar")
+    assert opened(invitation.as_bytes()) == ({"raw!/1": plain.encode()}, [("raw!/2", "alternative")])
+    empty = mail(plain)
+    empty.add_alternative("<html><body>\n<p>&nbsp;</p></body></html>\n", subtype="html")
+    assert opened(empty.as_bytes()) == ({"raw!/1": plain.encode()}, [("raw!/2", "alternative")])
+    calendar = mail("<p> </p>\n")
+    calendar.add_alternative("BEGIN:VCALENDAR\nEND:VCALENDAR\n", subtype="calendar")
+    assert opened(calendar.as_bytes())[1] == [("raw!/1", "alternative")]  # the last that is text
+
+
+def test_what_stands_around_the_parts_has_rows(opened):
+    message = mail("One.\n")
+    message.make_mixed()
+    message.preamble, message.epilogue = "This is a message of several parts.\n", "Sent by a \udcff list.\n"
+    leaves, problems = opened(message.as_bytes())
+    assert leaves == {"raw!/1": b"One.\n"}
+    assert [rule for _, rule in problems] == ["not-content", "not-content"]
+
+
+def test_base64_that_was_cut_off_is_read_up_to_there(opened):
+    whole = mail(TEXT, cte="base64").as_bytes()
+    head, _, body = whole.partition(b"\n\n")
+    digits = body.replace(b"\n", b"")[:1001]  # 250 groups of four, three bytes each, and one digit
+    leaves, problems = opened(head + b"\n\n" + digits)
+    assert leaves == {"raw!/0": TEXT.encode()[:750]}
+    assert [rule for _, rule in problems] == ["corrupt"]
+
+
 def test_a_page_as_a_browser_saves_it(opened):
     body = quopri.encodestring(PAGE.encode()).replace(b"\n", b"\r\n").decode()
     saved = (
