@@ -121,6 +121,8 @@ SKIPPABLE_ZSTD = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
 # Ahead of the root element: blanks, XML declaration, comments, doctype. Bounded, so that an endless comment costs no time.
 PROLOG = re.compile(rb"(?:\s+|<\?.{0,500}?\?>|<!--.{0,5000}?-->|<!DOCTYPE\b[^>]{0,500}>)*", re.IGNORECASE | re.DOTALL)
 ROOT = re.compile(rb"<(?:\w{1,20}:)?(\w[\w.-]{0,40})[\s/>]")
+ROOT_ON = re.compile(rb"<[^<>]*+(?:<|>\s*+<|\Z)")  # the root's tag, and another behind it; it may be longer than what is looked at
+PAGE_END = re.compile(r"</(?:html|body)\s*>\s*\Z", re.IGNORECASE)
 DOCTYPE_HTML = re.compile(rb"<!DOCTYPE\s+html\b", re.IGNORECASE)
 PAGE_TAG = re.compile(rb"(?:^|[\n>])\s{0,20}<(?:html|head|body)\b[^<>]{0,300}>", re.IGNORECASE)
 QUOTES = re.compile(rb"\"\"\"|'''|`")  # a page quoted in a program or in Markdown
@@ -229,7 +231,8 @@ def _is_mostly_tags(head: bytes) -> bool:
 
 
 def is_page(text: str) -> bool:
-    """Whether a text is a whole web page: it begins with a doctype or the page's own element, after comments and a declaration at most."""
+    """Whether a text is a whole web page: it begins with a doctype or the page's own element, after comments and a declaration at most, and then goes on
+    with markup or ends with that element. A sentence about `<html>` may begin with it too."""
     start = text[:PAGE_HEAD].lstrip("\ufeff \t\r\n")
     if start[:1] != "<":
         return False
@@ -237,7 +240,9 @@ def is_page(text: str) -> bool:
     prolog = PROLOG.match(head)
     assert prolog is not None
     root = ROOT.match(head, prolog.end())
-    return bool(DOCTYPE_HTML.search(head, 0, prolog.end()) or (root and root[1].lower() in (b"html", b"head", b"body")))
+    if root and root[1].lower() in (b"html", b"head", b"body"):
+        return ROOT_ON.match(head, prolog.end()) is not None or PAGE_END.search(text, max(0, len(text) - PAGE_HEAD)) is not None
+    return bool(DOCTYPE_HTML.search(head, 0, prolog.end()) and (root or PAGE_END.search(text, max(0, len(text) - PAGE_HEAD))))
 
 
 def _kind_of_json(head: bytes, is_whole: bool) -> FileType:

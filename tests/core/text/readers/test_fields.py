@@ -48,6 +48,10 @@ def test_what_is_null_or_no_text_is_said_so():
         ("<p>a part of a page</p><div>more</div>", False),  # its tags are residues
         ("Write <html> first, then <body>.", False),
         ("```\n<html>\n```", False),
+        ("<html> is the first tag of a page, and <body> follows.", False),
+        ("<!DOCTYPE html>\nis how you begin. Then comes <html>.", False),
+        ("<html>text</html>\n", True),
+        ("<!DOCTYPE html>text<br>text</body>", True),
         ("<htmlish>text</htmlish>", False),
         ("", False),
     ],
