@@ -22,6 +22,7 @@ from itertools import permutations
 from operator import and_
 
 from mspt.core.text.decoding.charsets import MULTI_BYTE
+from mspt.core.text.decoding.charts import is_chart
 from mspt.core.text.decoding.dropped import is_thinned
 from mspt.core.text.decoding.faults import CODECS, FAULTS, Fault, raw_bytes, undone
 from mspt.core.text.decoding.latin_runs import undo_latin_runs
@@ -92,6 +93,7 @@ def judge(text: str) -> Judgement | None:
         screening = Screening(current)
         suspicious = sorted({*screening.lines(), *screening.odd_japanese()})
         lines = current.split("\n") if suspicious else []
+        suspicious = [number for number in suspicious if not is_chart(lines[number])]
         found = _undo(lines, suspicious, screening.found) if suspicious and len(faults) < MAX_ROUNDS else None
         if found is None:
             break
@@ -163,7 +165,7 @@ def _undo_fault(fault: Fault, lines: list[str], done: Mapping[int, str]) -> dict
     for number, line in enumerate(lines):
         fixed = None if number in done or line.isascii() else undone(fault, line)
         gain = -math.inf if fixed is None else likelihood(line).bits - likelihood(fixed).bits
-        if fixed is not None and gain > -MIN_GAIN and (was_utf8 or _is_sound(fault, fixed)):
+        if fixed is not None and gain > -MIN_GAIN and (was_utf8 or _is_sound(fault, fixed)) and not is_chart(line):
             (better if gain >= MIN_HABIT_GAIN else unclear)[number] = fixed
     is_all = len(better) >= max(MIN_LINES, MIN_LINES_SHARE * (len(better) + len(unclear)))
     return better | unclear if is_all else better
