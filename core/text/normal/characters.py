@@ -22,6 +22,12 @@ CARRIAGE_RETURN, NEWLINE = np.uint32(0x0D), np.uint32(0x0A)
 JOINING = re.compile("[\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\ua980-\uabff\ufb50-\ufdff\ufe70-\ufefe\U00010a00-\U00011fff]")
 HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 MONGOLIAN = re.compile("[\u1820-\u18aa]")
+# What a printer or terminal was told: letters printed over themselves (bold) or over a line (underlined), the bullet of groff; colours, titles of windows.
+OVERSTRUCK = r"([^\n\x08\x1b])\x08(?=\1)|[_+]\x08(?=[^\s\x08])|\x08_"
+ESCAPED = r"\x1b(?:\[[0-?]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|[()][0-9A-Z]|[=>78])"
+OF_TERMINALS, OF_SCREENS = re.compile(f"{OVERSTRUCK}|{ESCAPED}"), re.compile(ESCAPED)
+# Two in a row show the habit: x_\beta in JSON that was escaped once too little has one backspace, and is no underlined e.
+HABIT = re.compile(r"(?:([^\n\x08])\x08\1|_\x08[^\s\x08])(?:([^\n\x08])\x08\2|_\x08[^\s\x08])")
 EMOJI = re.compile("[\xa9\xae\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]")
 
 
@@ -81,14 +87,23 @@ def _find_full_width(rows: Rows, codes: Codes, table: Table) -> int:
 def invisible(document: Document) -> list[Edit]:
     """What shows nothing removed, but for joiners and selectors where a script needs them."""
     text, last, kept = document.text, -1, ""  # the last one that was seen, and kept before the next
-    edits = []
+    edits = _of_terminals(text)
+    done = {place for one in edits for place in range(one.start, one.end)}
     for place in np.flatnonzero(class_table().take(document.codes) & INVISIBLE).tolist():
         before = kept if place == last + 1 else text[place - 1 : place]
         is_needed = _is_needed(text[place], before, text[place + 1 : place + 2])
-        if not is_needed:
+        if not is_needed and place not in done:
             edits.append(Edit(place, place + 1, ""))
         last, kept = place, text[place] if is_needed else before
-    return edits
+    return sorted(edits, key=lambda one: one.start) if done else edits
+
+
+def _of_terminals(text: str) -> list[Edit]:
+    """What only a printer or terminal understands, with the characters that belong to it."""
+    if "\x08" not in text and "\x1b" not in text:
+        return []
+    pattern = OF_TERMINALS if "\x08" in text and HABIT.search(text) else OF_SCREENS
+    return [Edit(found.start(), found.end(), "") for found in pattern.finditer(text)]
 
 
 def _is_needed(character: str, before: str, after: str) -> bool:

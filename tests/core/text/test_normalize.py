@@ -278,3 +278,21 @@ def test_steps_that_have_something_to_do_are_not_passed_over(piece: str, times: 
         document = document.edited(layout.find(document))
         for step in (*LAYOUT, *BY_EVIDENCE):
             assert seen & step.needs or not len(step.find(document)), (layout.name, step.name)
+
+
+@pytest.mark.parametrize(
+    ("raw", "clean"),
+    [
+        ("N\bNA\bAM\bME\bE\n    The _\bf_\bi_\bl_\be is read.", "NAME\n    The file is read."),  # as nroff prints a manual page
+        ("T\bTO\bO N\bN\bN\bNote: _\bb\bb is both, f\b_ too.", "TO Note: b is both, f too."),
+        ("_\bf_\bo_\b__\bx and f\bfo\bo_\b_x\bx", "fo_x and fo_x"),
+        ("I\bIN\bN\n+\bo first\n+\bo second", "IN\no first\no second"),
+        ("x_\beta + a\bar{x} +\bf y", "x_eta + aar{x} +f y"),  # JSON of LaTeX, escaped once too little
+        ("春\b春天\b天", "春天"),
+        ("\x1b[1mNAME\x1b[0m is \x1b[38;5;196mred\x1b[m, \x1b]0;title\x07\x1b(Bplain", "NAME is red, plain"),
+        ("a\bb \x1b c\u200b", "ab c"),  # what is none of it loses the control alone
+    ],
+)
+def test_what_was_meant_for_a_printer_or_terminal(raw, clean):
+    assert normalize(raw).text == clean
+    assert normalize(clean).text == clean
