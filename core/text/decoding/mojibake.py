@@ -93,7 +93,6 @@ def judge(text: str) -> Judgement | None:
         screening = Screening(current)
         suspicious = sorted({*screening.lines(), *screening.odd_japanese()})
         lines = current.split("\n") if suspicious else []
-        suspicious = [number for number in suspicious if not is_chart(lines[number])]
         found = _undo(lines, suspicious, screening.found) if suspicious and len(faults) < MAX_ROUNDS else None
         if found is None:
             break
@@ -122,6 +121,8 @@ def _faults_of(lines: list[str]) -> list[Fault]:
     gains: Counter[Fault] = Counter()
     size = 0
     for line in lines[:: -(-len(lines) // SAMPLE_LINES) or 1]:
+        if is_chart(line):
+            continue
         line, is_cut = line[:SAMPLE_CHARACTERS], len(line) > SAMPLE_CHARACTERS
         before, is_varied = likelihood(line), _is_varied(line)
         for fault in FAULTS:
@@ -202,7 +203,7 @@ def _beyond_repair(lines: list[str]) -> int:
     """Characters of those of the suspicious lines that are mangled and broken; of many lines by a sample."""
     size = min(SAMPLE_BROKEN, 1 + 4 * SAMPLE_CHARACTERS * len(lines) // max(1, sum(min(len(line), SAMPLE_CHARACTERS) for line in lines)))
     sample = lines[:: -(-len(lines) // size) or 1]
-    broken = [line for line in sample if _is_broken(line[:SAMPLE_CHARACTERS])]
+    broken = [line for line in sample if not is_chart(line) and _is_broken(line[:SAMPLE_CHARACTERS])]
     return round(sum(map(len, broken)) * len(lines) / max(1, len(sample)))
 
 
