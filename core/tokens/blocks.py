@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from mspt.core.tokens.packing import ITEM, PIECE, Items, Packed, Packing, Pieces, mix64, pack
 
-MAX_ROWS = 2**16
-MAX_ITEMS = 2**20  # 32 bytes each on disk, about 200 in memory while they are packed
+MAX_ROWS = 2**14
+MAX_ITEMS = 2**18  # 32 bytes each on disk, about 200 in memory while they are packed
 
 
 def num_blocks(positions: int, items: int, row_tokens: int) -> int:

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from mspt.core.errors import InputError
 from mspt.core.tokens.split import hashed_key, order_key
 
-CHUNK = 2**16  # records; a constant, since the draw is seeded inside chunks
+CHUNK = 2**14  # records; a constant, since the draw is seeded inside chunks
 # What becomes of a document.
 ABSENT, TRAIN, VALIDATION, LEAKED = range(4)  # ABSENT: outside a --sample; LEAKED: its tokens are those of a validation document
 

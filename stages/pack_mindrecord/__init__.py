@@ -135,6 +135,6 @@ STAGE = Stage(
     writes="mindrecord",
     libraries=("mindspore", "numpy", "pyarrow"),
     reads={"tokens": Read("tokens", producer="tokenize"), "docs": Read("docs", producer="score")},
-    revision=2,
+    revision=3,
     next="train",
 )

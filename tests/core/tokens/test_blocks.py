@@ -120,8 +120,8 @@ def test_any_stretch_of_rows_is_read_over_blocks(tmp_path: Path, small: None) ->
 
 def test_blocks_are_bounded_by_rows_and_by_items() -> None:
     assert num_blocks(1, 1, 2048) == 1
-    assert num_blocks(2**16 * 2048 + 1, 10, 2048) == 2
-    assert num_blocks(10, 3 * 2**20, 2048) == 3
+    assert num_blocks(2**14 * 2048 + 1, 10, 2048) == 2
+    assert num_blocks(10, 3 * 2**18, 2048) == 3
 
 
 def test_an_empty_group_has_no_rows(tmp_path: Path) -> None:
