@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import pydoc_data.topics
 import random
 import shutil
+import signal
 import statistics
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +25,7 @@ from support.given import given, hashes, read_all
 from support.inline import work_inline
 from support.prose import corpus
 from support.scorers import score_by_length
+from support.units import finished_units
 
 SMALL = {"buckets": 1 << 12, "epochs": 10, "workers": 1}
 SOURCES = ["documentation=topics", "literature=tales", "code=modules"]
@@ -41,8 +47,8 @@ def docs(workspace, monkeypatch):
     return workspace
 
 
-def train(workspace, **config):
-    return workspace.run("train-domains", {**SMALL, "domain": SOURCES, **config}, references={"docs": "given"}, name=config.pop("name", None))
+def train(workspace, name=None, **config):
+    return workspace.run("train-domains", {**SMALL, "domain": SOURCES, **config}, references={"docs": "given"}, name=name)
 
 
 def test_a_model_and_its_confusion_table(docs):
@@ -122,6 +128,26 @@ def test_a_full_disk_is_said_and_room_is_enough_to_go_on(docs, tmp_path, monkeyp
             train(workspace, buckets=1 << 15)
         resize(disk, "64m")
         assert hashes(train(workspace, buckets=1 << 15)) == hashes(whole)
+
+
+@pytest.mark.soak
+def test_killed_among_the_examples_and_in_training_it_is_resumed_to_the_same_bytes(docs):
+    whole = train(docs, epochs=100)
+    command = [sys.executable, "-m", "mspt.cli", "--workspace", str(docs.path), "train-domains", "--docs", "given", "--name", "killed", "--workers", "1"]
+    command += ["--buckets", str(SMALL["buckets"]), "--epochs", "100", *(part for pair in SOURCES for part in ("--domain", pair))]
+    partial = docs.path / "killed" / "v1.partial"
+    for done in (1, 3):  # shards whose examples are written; after the third nothing but training is left
+        process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        while process.poll() is None and (not partial.is_dir() or len(finished_units(partial)) < done):
+            time.sleep(0.002)
+        assert process.poll() is None
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert {group for group, _ in finished_units(partial)} == {"examples"}
+    resumed = train(docs, epochs=100, name="killed")
+    assert any("resuming" in note for note in docs.notes.notes)
+    assert resumed.manifest["version"] == 1
+    assert hashes(resumed) == hashes(whole)
 
 
 def test_mistakes_are_named(docs, tmp_path):
