@@ -91,7 +91,8 @@ def judge(text: str) -> Judgement | None:
     most, current = 0, text
     while True:
         screening = Screening(current)
-        suspicious = sorted({*screening.lines(), *screening.odd_japanese()})
+        improbable = screening.lines()
+        suspicious = sorted({*improbable, *screening.odd_japanese()})
         lines = current.split("\n") if suspicious else []
         found = _undo(lines, suspicious, screening.found) if suspicious and len(faults) < MAX_ROUNDS else None
         if found is None:
@@ -101,7 +102,7 @@ def judge(text: str) -> Judgement | None:
         most = max(most, len(repaired))
         current = "\n".join(repaired.get(number, line) for number, line in enumerate(lines))
     lost = lost_characters(current) if screening.found & REMAINS or "???" in current else 0
-    lost += _beyond_repair([lines[number] for number in suspicious])
+    lost += _beyond_repair([lines[number] for number in improbable])
     return Judgement(current, tuple(faults), most, min(lost, len(current))) if faults or lost else None
 
 

@@ -24,7 +24,7 @@ CP1252_SPECIALS = {bytes([byte]).decode("cp1252"): chr(byte) for byte in range(0
 # ones 14 to 18. MIN_EXCESS: how much more the whole line must cost; so a rare character or two do not make a title suspicious.
 ALLOWED, ALLOWED_HANGUL, ALLOWED_HALF_KANA, MAX_CREDIT, MIN_EXCESS = 12.5, 11.0, 4.0, -4.0, 10
 STEPS = 4  # of the table, in a bit
-ALLOWED_KANJI, MIN_MIXED = 13.5, 2  # of the kanji of a line of Japanese 11.2 at the median, 14.5 of one in a hundred; read from EUC-JP as GBK 16.9
+ALLOWED_KANJI, MIN_KANJI = 13.5, 2  # of the kanji of a line of Japanese 11.2 at the median, 14.5 of one in a hundred; read from EUC-JP as GBK 16.9
 
 HIGH_LATIN, CONTINUATION, LATIN_AS_HAN, CYRILLIC, GREEK, HIRAGANA, KATAKANA, BOPOMOFO, BOX, EAST_ASIAN, REMAINS, SMALL, LEAD, LINE_END = (
     1 << bit for bit in range(14)
@@ -87,8 +87,8 @@ class Screening:
         size = int(lines[-1]) + 1
         num_han, num_kana = np.bincount(lines[han], minlength=size), np.bincount(lines[kana], minlength=size)
         costs = np.bincount(lines[han], costs_of(self.text, "ja")[han], minlength=size)
-        is_mixed = (num_kana >= MIN_MIXED) & (num_han >= MIN_MIXED)
-        odd: list[int] = np.flatnonzero(is_mixed & (costs > ALLOWED_KANJI * num_han)).tolist()
+        is_japanese = (2 * num_kana >= num_han) & (num_han >= MIN_KANJI)
+        odd: list[int] = np.flatnonzero(is_japanese & (costs > ALLOWED_KANJI * num_han)).tolist()
         return odd
 
 
