@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 DOCUMENTS = "documents.parquet"
 UNIT_BYTES = 32 * 2**20  # of uncompressed text: what a kill costs
 MIN_UNITS = 8  # of a small corpus, if it has as many row groups: else one worker has it all. Not by the number of workers, which may change before a resumption
-ROWS_WRITTEN_HERE = 1 << 17  # of the table of documents, for which 10 MB are enough; a worker for it takes half a second to start
 
 
 @dataclass(frozen=True, kw_only=True)
