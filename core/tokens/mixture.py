@@ -31,6 +31,7 @@ from mspt.core.tokens.split import order_key
 
 # Muennighoff et al. 2023 (Scaling Data-Constrained Language Models): up to 4 epochs repeated tokens are nearly as good as new ones.
 DEFAULT_MAX_EPOCHS = 4.0
+MOST_EPOCHS = 1000  # each time that a document is drawn takes memory
 # Repetitions are summed as integers of 2^-30, so that the draw is exact and the same everywhere.
 _FRACTION_BITS = 30
 _GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio
@@ -248,8 +249,9 @@ def _caps(names: tuple[str, ...], settings: MixtureSettings) -> Floats:
     named = dict(settings.source_epochs)
     _check_known("source_epochs", named, names)
     caps = np.array([named.get(name, settings.max_epochs) for name in names], dtype=np.float64)
-    if (caps <= 0).any():
-        raise MsptError(f"source_epochs: {names[int(np.argmin(caps))]} = {caps.min():g}", "epochs are > 0; leave a source out with a share of 0")
+    wrong = np.flatnonzero(~((caps > 0) & (caps <= MOST_EPOCHS)))
+    if len(wrong):
+        raise MsptError(f"epochs: {names[wrong[0]]} = {caps[wrong[0]]:g}", f"epochs are > 0 and <= {MOST_EPOCHS:,}; leave a source out with a share of 0")
     return caps
 
 

@@ -176,6 +176,13 @@ def test_shares_that_make_no_sense(shares: tuple[tuple[str, float], ...], messag
         draw(corpus([(0, 10, 1.0), (1, 20, 1.0), (2, 30, 1.0)]), one(shares=shares))
 
 
+@pytest.mark.parametrize("cap", [0.0, -1.0, 1e10, float("nan")])
+def test_epochs_that_no_memory_could_hold_are_refused(cap: float) -> None:
+    with pytest.raises(MsptError, match="epochs: b = ") as caught:
+        draw(corpus([(0, 10, 1.0), (1, 20, 1.0), (2, 30, 1.0)]), one(target=10**14, source_epochs=(("b", cap),)))
+    assert "<= 1,000" in caught.value.hint
+
+
 def test_weights_must_be_positive() -> None:
     with pytest.raises(MsptError, match="1 documents have a weight that is not a positive number"):
         draw(corpus([(0, 10, 1.0), (1, 20, 0.0), (2, 3, 1.0)]), one(target=100))
