@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mspt.cli.commands import Context
 from mspt.cli.views.excerpt import excerpt
 from mspt.cli.views.render import count, grid, heading, number, present, redacted, table, terminal, text
-from mspt.cli.views.rows import find_documents, open_rows
+from mspt.cli.views.rows import find_documents, open_rows, unreadable
 from mspt.cli.views.sample import plain_row
 from mspt.cli.views.workspace import Lineage
 from mspt.core.artifact import Artifact
@@ -116,20 +115,24 @@ def provenance(artifact: Artifact, row: int, split: str) -> tuple[list[dict[str,
         raise MsptError(f"{artifact.ref} has no {split} rows", other)
     last = -1
     for name in names:
-        first, end = _row_range(artifact.root / name)
+        first, end = _row_range(artifact, name)
         last = max(last, end)
         if first <= row <= end:
-            found = pq.read_table(artifact.root / name, filters=[("row", "==", row)], partitioning=None).to_pylist()
+            found = pq.read_table(artifact.checked(name), filters=[("row", "==", row)], partitioning=None).to_pylist()
             file = name.removeprefix("rows-").removesuffix(".parquet") + ".mindrecord"
             return sorted(found, key=lambda line: line["slot"]), file, row - first
     raise MsptError(f"{artifact.ref} has no {split} row {row:,}", f"its rows are 0 to {last:,}")
 
 
-def _row_range(path: Path) -> tuple[int, int]:
-    """(first, last) row of a file, from its footer."""
+def _row_range(artifact: Artifact, name: str) -> tuple[int, int]:
+    """(first, last) row of a file, from its footer. CheckFailed names a file that has none."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    metadata = pq.read_metadata(path)
+    try:
+        metadata = pq.read_metadata(artifact.root / name)
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(artifact.ref, name, error) from None
     column = metadata.schema.to_arrow_schema().names.index("row")
     found = [metadata.row_group(i).column(column).statistics for i in range(metadata.num_row_groups)]
     return min(s.min for s in found), max(s.max for s in found)
@@ -137,11 +140,15 @@ def _row_range(path: Path) -> tuple[int, int]:
 
 def read_row(artifact: Artifact, file: str, place: int) -> tuple[list[int], list[int], list[int]]:
     """(input_ids, labels, ids of the text) of one row, by position and not by skipping. Legacy rows have no labels: they are the inputs shifted; in mlm rows,
-    which leave some labels out, the text is in the inputs.
+    which leave some labels out, the text is in the inputs. The file's bytes are checked first: MindSpore answers a damaged one with a page of its own calls.
     """
     import mindspore.dataset as ds
 
-    data = ds.MindDataset([str(artifact.root / file)], sampler=ds.SubsetSampler([place]), num_parallel_workers=1)
+    from mspt.core.tokens.mindrecord import database
+
+    path = artifact.checked(file)
+    artifact.checked(database(path).name)
+    data = ds.MindDataset([str(path)], sampler=ds.SubsetSampler([place]), num_parallel_workers=1)
     found = next(data.create_dict_iterator(num_epochs=1, output_numpy=True))
     inputs = found["input_ids"].tolist()
     labels = found["labels"].tolist() if "labels" in found else inputs[1:]
@@ -150,8 +157,11 @@ def read_row(artifact: Artifact, file: str, place: int) -> tuple[list[int], list
 
 def decode_segments(artifact: Artifact, ids: Sequence[int], lines: Sequence[Mapping[str, Any]]) -> list[str]:
     """The text of each segment, without the end of the document."""
-    from mspt.core.tokens.tokenizer import load
+    from mspt.core.tokens.tokenizer import TOKENIZER_FILES, load
 
+    for name in TOKENIZER_FILES:
+        if name in artifact.files:
+            artifact.checked(name)
     tokenizer = load(artifact.root)
     pieces = [[i for i in ids[line["start"] : line["end"]] if i >= 0] for line in lines]
     return [tokenizer.decode(piece[:-1] if piece and piece[-1] == tokenizer.eos_id else piece) for piece in pieces]

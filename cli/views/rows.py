@@ -63,7 +63,7 @@ def _documents(artifact: Artifact) -> Rows:
     try:
         columns = tuple(docs.columns())
     except (pa.ArrowException, OSError) as error:
-        raise _unreadable(docs.ref, docs.text[0].path, error) from None
+        raise unreadable(docs.ref, docs.text[0].path, error) from None
     return Rows(artifact.ref, "documents", columns, docs.num_shards, lambda part, columns: read_shard(docs, part, columns))
 
 
@@ -74,10 +74,11 @@ def read_shard(docs: Docs, shard: int, columns: Sequence[str] | None) -> pa.Tabl
     try:
         return docs.read(shard, columns, check=False)
     except (pa.ArrowException, OSError) as error:
-        raise _unreadable(docs.ref, docs.text[shard].path, error) from None
+        raise unreadable(docs.ref, docs.text[shard].path, error) from None
 
 
-def _unreadable(ref: str, name: str, error: Exception) -> CheckFailed:
+def unreadable(ref: str, name: str, error: Exception) -> CheckFailed:
+    """What a view says of a file that cannot be read at all."""
     first = str(error).splitlines()[0]
     return CheckFailed(f"{ref}: {name} cannot be read: {first}", f"`mspt verify {ref.split('/')[0]}` checks all its files")
 
@@ -109,12 +110,12 @@ def _from_files(ref: str, kind: Kind, files: Sequence[Path]) -> Rows:
         try:
             return pq.read_table(files[part], columns=None if columns is None else list(columns), partitioning=None, use_threads=False)
         except (pa.ArrowException, OSError) as error:
-            raise _unreadable(ref, files[part].name, error) from None
+            raise unreadable(ref, files[part].name, error) from None
 
     try:
         columns = tuple(pq.read_schema(files[0]).names)
     except (pa.ArrowException, OSError) as error:
-        raise _unreadable(ref, files[0].name, error) from None
+        raise unreadable(ref, files[0].name, error) from None
     return Rows(ref, kind, columns, len(files), read)
 
 

@@ -270,3 +270,14 @@ def test_a_packed_row_is_traced_to_its_documents(capsys, workspace):
     assert "books.jsonl#" in out
     code, _, err = look(capsys, workspace, "show", "pack-mindrecord", "--row", "999")
     assert (code, "its rows are 0 to" in err) == (2, True)
+    root = workspace.path / "pack-mindrecord" / "v1"
+    for name in ("train-00000.mindrecord", "train-00000.mindrecord.db", "rows-train-00000.parquet", "tokenizer.model"):
+        whole = (root / name).read_bytes()
+        for damaged in (whole[:-1], whole[:100] + bytes([whole[100] ^ 1]) + whole[101:], None):
+            (root / name).unlink()
+            if damaged is not None:
+                (root / name).write_bytes(damaged)
+            code, _, err = look(capsys, workspace, "show", "pack-mindrecord", "--row", "0")
+            assert (code, name in err, "mspt verify pack-mindrecord@v1" in err) == (5, True, True), err
+            (root / name).unlink(missing_ok=True)
+            (root / name).write_bytes(whole)
