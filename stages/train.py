@@ -143,10 +143,22 @@ class InputCheck:
         self.look()
 
 
+def check_form(data: Artifact) -> None:
+    """MsptError where pack-mindrecord wrote another form than the one that is trained on."""
+    usual = {"format": "mindrecord", "objective": "causal", "layout": "segments"}
+    other = next((name for name, value in usual.items() if data.config.get(name, value) != value), None)
+    if other is not None:
+        raise MsptError(
+            f"{data.ref} was packed with --{other} {data.config[other]}, which mspt train does not read",
+            f"pack with --{other} {usual[other]} (mspt pack-mindrecord --name ...), and give that: --mindrecord NAME",
+        )
+
+
 def open_rows(data: Artifact, tokenizer: Tokenizer) -> PackedRows:
     """The training rows, with the phases that they were packed in."""
     from mspt.core.nn.reader import PackedRows
 
+    check_form(data)
     files = [data.path(name) for name in sorted(data.files) if name.startswith("train-") and name.endswith(".mindrecord")]
     phases = tuple(phase["first_row"] for phase in data.stats.get("phases", ()) if "first_row" in phase)
     return PackedRows.open(files, vocab_size=tokenizer.vocab_size, phases=phases or (0,))

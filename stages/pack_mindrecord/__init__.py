@@ -25,6 +25,8 @@ from mspt.stages.pack_mindrecord.phases import MixtureTable, parse_mixture
 
 if TYPE_CHECKING:
     from mspt.core.artifact import Artifact
+    from mspt.core.tokens.leakage import Leakage
+    from mspt.stages.pack_mindrecord.choosing import Drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +84,7 @@ def run(job: Job[PackMindrecordConfig]) -> None:
     split = choose_validation(documents, config.validation_share, config.seq_length)
     leakage = apply_split(documents, split, files)
     drawn = draw(job, documents)
+    check_drawn(drawn, leakage)
     if config.format == "megatron":
         write_megatron(job, documents, drawn)
         report(job, drawn, split, leakage, None)
@@ -109,14 +112,32 @@ def check_forms(config: PackMindrecordConfig, starts_with_eos: bool) -> None:
         raise MsptError(
             "masked-language-model rows hold one document each: they have no --pack, --layout or --format", "leave these out, or --objective causal"
         )
-    if config.mask_rates and config.objective != "mlm":
-        raise MsptError("mask_rates are for masked language models", "add --objective mlm")
+    for name in ("mask_rate", "mask_rates"):
+        if getattr(config, name) != getattr(PackMindrecordConfig(), name) and config.objective != "mlm":
+            raise MsptError(f"--{name.replace('_', '-')} is for masked language models", "add --objective mlm")
     if config.layout == "segments":
         return
     if config.pack != "concat":
         raise MsptError("legacy rows have no labels: their segments must follow each other in one stream", "add --pack concat")
     if not starts_with_eos:
         raise MsptError("this tokenizer opens documents with BOS, which a legacy row cannot do: its labels are its inputs shifted", "use --layout segments")
+
+
+def check_drawn(drawn: Drawn, leakage: Leakage) -> None:
+    """MsptError where nothing is left for training, in whatever form it would be written."""
+    from mspt.core.tokens.documents import TRAIN
+
+    if drawn.positions.sum():
+        return
+    if leakage.documents and not drawn.sides[TRAIN]:
+        raise MsptError(
+            f"no document is left for training: {leakage.documents:,} are word for word in validation and were left out",
+            "remove copies with mspt dedup, or keep them: --validation-share 0",
+        )
+    raise MsptError(
+        "no document is left for training",
+        "raise --target-tokens or --max-epochs, lower --validation-share, or give more documents: mspt show on the tokens",
+    )
 
 
 def link_tokenizer(job: Job[PackMindrecordConfig], tokens: Artifact) -> None:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from mspt.stages.pack_mindrecord import PackMindrecordConfig
 
 
+EXAMPLES = {"shares": "web=0.6", "source_epochs": "web=2", "mask_rates": "h1=0.3"}
+
+
 @dataclass(frozen=True)
 class PhaseTable:
     """One phase: up to how many tokens of the whole run, and the share of some sources."""
@@ -42,12 +45,34 @@ class MixtureTable:
 
 
 def parse_mixture(value: Any) -> Any:
-    """A table as TOML gives it, or the same as JSON on the command line; until_tokens may be written 2B."""
-    value = json.loads(value) if isinstance(value, str) else value
-    if not isinstance(value, Mapping) or not isinstance(value.get("phase", []), Sequence):
-        return value
-    phases = [{**p, "until_tokens": parse_count(p["until_tokens"])} if isinstance(p, Mapping) and "until_tokens" in p else p for p in value.get("phase", [])]
-    return {**value, "phase": phases}
+    """A table as TOML gives it, or the same as JSON on the command line; until_tokens may be written 2B. ValueError says what is wrong in it."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError as error:
+            raise ValueError(f"not JSON: {error}") from None
+    phases = _known_keys(value, "mixture", "phase").get("phase", [])
+    if not isinstance(phases, Sequence) or isinstance(phases, str):
+        raise ValueError("phase is not a list of tables")
+    return {"phase": [_parse_phase(phase) for phase in phases]}
+
+
+def _parse_phase(phase: Any) -> dict[str, Any]:
+    found = dict(_known_keys(phase, "phase", "until_tokens", "shares"))
+    for name, share in _known_keys(found.get("shares", {}), "shares").items():
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+            raise ValueError(f"the share of {name} is {share}, not a number from 0 to 1")
+    return found | ({"until_tokens": parse_count(found["until_tokens"])} if "until_tokens" in found else {})
+
+
+def _known_keys(value: Any, what: str, *names: str) -> Mapping[str, Any]:
+    """`value`, if it is a table without keys other than `names` (none given: any)."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{what} is not a table")
+    unknown = [key for key in value if names and key not in names]
+    if unknown:
+        raise ValueError(f"{what} has no `{unknown[0]}`, only {' and '.join(names)}")
+    return value
 
 
 def mixture_settings(config: PackMindrecordConfig) -> MixtureSettings:
@@ -60,13 +85,17 @@ def mixture_settings(config: PackMindrecordConfig) -> MixtureSettings:
         raise MsptError("shares and mixture.phase both say what is drawn", "give the shares of each phase in its table")
     if table and config.weights == "off":
         raise MsptError("weights = off draws every document once: there are no phases then", "leave mixture.phase out, or weights on")
-    return MixtureSettings(
+    settings = MixtureSettings(
         phases=phases_of(table, config.target_tokens) if table else (Phase(config.target_tokens, shares),),
         max_epochs=config.max_epochs,
         source_epochs=parse_pairs("source_epochs", config.source_epochs),
         use_weights=config.weights == "on",
         seed=config.seed,
     )
+    if config.weights == "on" and settings.every_document_once and (settings.source_epochs or config.max_epochs < 1):
+        name = "source_epochs" if settings.source_epochs else f"max_epochs {config.max_epochs:g}"
+        raise MsptError(f"{name}: without a mixture every document is drawn once", "add --target-tokens or --shares, or leave it out")
+    return settings
 
 
 def phases_of(table: Sequence[PhaseTable], total: int | None) -> tuple[Phase, ...]:
@@ -97,7 +126,7 @@ def parse_pairs(name: str, values: Sequence[str]) -> tuple[tuple[str, float], ..
         except ValueError:
             found = float("nan")
         if not 0 <= found < float("inf") or not source.strip():
-            raise MsptError(f"{name}: {value!r} is not NAME=NUMBER", f'for example {name} = ["web=0.6"]')
+            raise MsptError(f"{name}: {value!r} is not NAME=NUMBER", f'for example {name} = ["{EXAMPLES[name]}"]')
         if source.strip() in pairs:
             raise MsptError(f"{name}: {source.strip()} is named twice", "name each source once")
         pairs[source.strip()] = found

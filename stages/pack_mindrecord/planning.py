@@ -65,12 +65,8 @@ def packing_of(config: PackMindrecordConfig) -> Packing:
 
 
 def plan_rows(job: Job[PackMindrecordConfig], documents: Documents, drawn: Drawn, files: TokenFiles, tokenizer: Tokenizer) -> Plan:
-    """Deal all items out, then pack. Raises MsptError where nothing is left for training."""
-    from mspt.core.errors import MsptError
-
+    """Deal all items out, then pack."""
     config, packing = job.config, packing_of(job.config)
-    if not drawn.positions.sum():
-        raise MsptError("no document is left for training", "raise --target-tokens, lower --validation-share, or give more documents: mspt show on the tokens")
     cutter = Cutter(files, packing, break_levels(tokenizer.surfaces), tokenizer.token_bytes)
     lengths = bucket_lengths(config.seq_length) if config.objective == "mlm" else (config.seq_length,)
     groups = {

@@ -96,6 +96,19 @@ def test_train_says_what_legacy_rows_lack(chain: Any) -> None:
         PackedRows.open(files, vocab_size=700)
 
 
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [({"pack": "concat", "layout": "legacy"}, "--layout legacy"), ({"format": "megatron"}, "--format megatron"), ({"objective": "mlm"}, "--objective mlm")],
+)
+def test_train_refuses_other_forms_by_name(chain: Any, form: dict[str, str], message: str) -> None:
+    from mspt.core.tokens.tokenizer import load
+    from mspt.stages.train import open_rows
+
+    made = pack(chain, f"for-{'-'.join(form.values())}", **form)
+    with pytest.raises(MsptError, match=f"was packed with {message}, which mspt train does not read"):
+        open_rows(made, load(made.directory))
+
+
 # --- Megatron ----------------------------------------------------------------------------------------------------------
 
 
@@ -193,11 +206,17 @@ def test_a_later_phase_takes_what_an_earlier_one_left(chain: Any) -> None:
     [
         ({"phase": [{"until_tokens": 500}, {"until_tokens": 400}]}, "do not rise"),
         ({"phase": [{}, {"until_tokens": 400}]}, "do not rise"),
-        ({"phase": [{"until_tokens": 500, "share": {"zh": 1}}]}, "is not valid"),
-        ({"phases": []}, "is not valid"),
+        ({"phase": [{"until_tokens": 500, "share": {"zh": 1}}]}, "phase has no `share`, only until_tokens and shares"),
+        ({"phases": []}, "mixture has no `phases`, only phase"),
+        ([], "mixture is not a table"),
+        ({"phase": {"until_tokens": 500}}, "phase is not a list of tables"),
+        ({"phase": [500]}, "phase is not a table"),
+        ({"phase": [{"shares": {"zh": float("nan")}}]}, "the share of zh is nan, not a number from 0 to 1"),
+        ('{"phase": [{"shares": {"zh": -Infinity}}]}', "the share of zh is -inf"),
+        ({"phase": [{"shares": {"zh": True}}]}, "the share of zh is True"),
         ({"phase": [{"until_tokens": 500, "shares": {"fr": 1.0}}]}, "no source 'fr'"),
         ({"phase": [{"until_tokens": 500, "shares": {"zh": 0.7, "long": 0.7}}]}, "sum to 1.4"),
-        ("{", "is not valid"),
+        ("{", "is not valid: not JSON"),
     ],
 )
 def test_phases_that_make_no_sense(chain: Any, mixture: Any, message: str) -> None:
@@ -210,6 +229,32 @@ def test_phases_and_shares_are_one_too_many(chain: Any) -> None:
         pack(chain, "bad", shares=["zh=1"], mixture={"phase": [{"until_tokens": 500}]})
     with pytest.raises(MsptError, match="there are no phases then"):
         pack(chain, "bad", weights="off", mixture={"phase": [{"until_tokens": 500}, {}]})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"source_epochs": ["zh=0.5"]}, "source_epochs: without a mixture every document is drawn once"),
+        ({"max_epochs": 0.5}, "max_epochs 0.5: without a mixture"),
+        ({"mask_rate": 0.3}, "--mask-rate is for masked language models"),
+        ({"mask_rates": ["h1=0.3"]}, "--mask-rates is for masked language models"),
+        ({"target_tokens": 1}, "no document is left for training"),
+        ({"target_tokens": 1, "format": "megatron"}, "no document is left for training"),
+    ],
+)
+def test_settings_without_effect_and_drawings_without_documents_are_refused(chain: Any, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(MsptError, match=message):
+        pack(chain, "bad", **settings)
+
+
+@pytest.mark.parametrize("form", [{}, {"format": "megatron"}])
+def test_where_all_documents_are_copies_it_says_so(chain: Any, tmp_path: Path, form: dict[str, str]) -> None:
+    rows = [document(f"copy{i}", "one and the same text in every document of this corpus") for i in range(30)]
+    chain.workspace.run(FEED, files={"documents": [write_lines(tmp_path / "copies.jsonl", rows)]}, name="copies")
+    chain.workspace.run("tokenize", {"workers": 1}, references={"docs": "copies", "tokenizer": "train-tokenizer"}, name="tokens-of-copies")
+    with pytest.raises(MsptError, match=r"no document is left for training: \d+ are word for word in validation") as caught:
+        pack(chain, "of-copies", references={"docs": "copies", "tokens": "tokens-of-copies"}, **form)
+    assert "mspt dedup" in caught.value.hint
 
 
 def test_phases_stand_in_the_settings_file(chain: Any, tmp_path: Path) -> None:

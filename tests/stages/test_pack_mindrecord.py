@@ -163,7 +163,11 @@ def test_a_damaged_token_file_is_named(chain: Any) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"shares": ["zh"]}, "'zh' is not NAME=NUMBER"), ({"shares": ["fr=0.5"]}, "no source 'fr'"), ({"source_epochs": ["zh=0"]}, "zh = 0")],
+    [
+        ({"shares": ["zh"]}, "'zh' is not NAME=NUMBER"),
+        ({"shares": ["fr=0.5"]}, "no source 'fr'"),
+        ({"source_epochs": ["zh=0"], "target_tokens": 9_000}, "zh = 0"),
+    ],
 )
 def test_settings_that_make_no_sense(chain: Any, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(MsptError, match=message):

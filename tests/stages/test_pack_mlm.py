@@ -156,7 +156,7 @@ def test_a_row_is_shown_with_its_document(capsys: Any, made: Any) -> None:
         ({"format": "megatron"}, "hold one document each"),
         ({"mask_rates": ["code=1.5"]}, "code = 1.5"),
         ({"mask_rates": ["code"]}, "'code' is not NAME=NUMBER"),
-        ({"objective": "causal", "mask_rates": ["code=0"]}, "are for masked language models"),
+        ({"objective": "causal", "mask_rates": ["code=0"]}, "--mask-rates is for masked language models"),
     ],
 )
 def test_settings_that_make_no_sense(made: Any, settings: dict[str, Any], message: str) -> None:
