@@ -16,12 +16,13 @@ must also give every held-out document back. A failed gate ends with exit code 5
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from mspt.core.config import SampleSettings, parse_bytes, setting
+from mspt.core.config import SampleSettings, field_specs, parse_bytes, setting
 from mspt.core.errors import InputError, MsptError
 from mspt.core.stage import Files, Job, Read, Stage
 
@@ -35,6 +36,7 @@ MEMORY_PER_BYTE = {"bpe": 25, "unigram": 47}
 # Compared between tokenizer.model and tokenizer.json before publishing.
 CHECKED_TEXTS = 500
 CHECKED_CHARACTERS = 20_000
+RESERVED_SLOT = re.compile(r"<reserved_\d+>")
 
 
 def as_written(values: Any) -> Any:
@@ -74,7 +76,7 @@ def run(job: Job[TrainTokenizerConfig]) -> None:
     from mspt.stages.train_tokenizer.reading import Reading, parse_shares, survey
 
     config, adopted = job.config, bool(job.files.get("from_"))
-    check_together(config, adopted)
+    check_together(config, adopted, bool(job.files.get("required_characters")))
     measuring.check_languages(config.gate_languages)
     directory = job.scratch("tokenizer")
     corpus: Corpus | None = None
@@ -107,10 +109,32 @@ def run(job: Job[TrainTokenizerConfig]) -> None:
     job.digest("tokenizer", digest(directory))
 
 
-def check_together(config: TrainTokenizerConfig, adopted: bool) -> None:
-    """MsptError names a setting of training that is given where nothing is trained."""
-    if adopted and config.sweep:
+def check_together(config: TrainTokenizerConfig, adopted: bool, required_characters: bool) -> None:
+    """MsptError names a setting that would have no effect, or could have none: a wrong one must not cost a training first."""
+    if adopted:
+        check_adopted(config, required_characters)
+    elif config.eos_token is not None:
+        raise MsptError(
+            "--eos-token without --from: a tokenizer that is trained here ends documents with </s>", "leave it out, or name the tokenizer: --from PATH"
+        )
+    least = next(spec.setting.ge for spec in field_specs(TrainTokenizerConfig) if spec.name == "vocab_size") or 0
+    small = [size for size in config.sweep if size < least]
+    if small:
+        raise MsptError(f"--sweep {small[0]}: a vocabulary has at least {least:g} pieces", "sizes like 32768,65536")
+    slots = [symbol for symbol in (*config.special_tokens, *config.user_defined) if RESERVED_SLOT.fullmatch(symbol)]
+    if slots:
+        raise MsptError(f"{slots[0]} is the name of a reserved slot", "name the token otherwise; --reserved N keeps such slots free")
+
+
+def check_adopted(config: TrainTokenizerConfig, required_characters: bool) -> None:
+    """What would change an adopted tokenizer is refused: it is taken over unchanged."""
+    if config.sweep:
         raise MsptError("--sweep with --from: an adopted tokenizer has the size it has", "leave one of them out; --compare puts two tokenizers side by side")
+    default = TrainTokenizerConfig()
+    changed = [name for name in ("special_tokens", "user_defined", "reserved", "multiple") if getattr(config, name) != getattr(default, name)]
+    changed += ["required_characters"] if required_characters else []
+    if changed:
+        raise MsptError(f"--{changed[0].replace('_', '-')} with --from: an adopted tokenizer is taken over unchanged", "leave one of them out")
 
 
 def adopt(job: Job[TrainTokenizerConfig], directory: Path) -> None:

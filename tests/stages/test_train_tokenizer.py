@@ -41,8 +41,8 @@ def test_files_and_report(chain: Any) -> None:
 
 def test_a_second_run_is_up_to_date_and_a_setting_makes_the_next_version(chain: Any) -> None:
     assert chain.workspace.outcome("train-tokenizer", {"vocab_size": 700}, references={"docs": "feed"}).status == "up-to-date"
-    smaller = chain.workspace.outcome("train-tokenizer", {"vocab_size": 600}, references={"docs": "feed"}, name="small")
-    assert (smaller.status, smaller.artifact.ref) == ("done", "small@v1")
+    smaller = chain.workspace.outcome("train-tokenizer", {"vocab_size": 600}, references={"docs": "feed"}, name="fewer-pieces")
+    assert (smaller.status, smaller.artifact.ref) == ("done", "fewer-pieces@v1")
     assert load(smaller.artifact.directory).vocab_size == 600
 
 
@@ -182,6 +182,10 @@ def test_compare_takes_a_reference_a_directory_or_a_file(chain: Any, shared: Pat
     [
         ({"gate_languages": ["english"]}, "--gate-languages english: no text is told to be in it"),
         ({"user_defined": ["a b"]}, "'a b' is empty or holds a blank"),
+        ({"sweep": [600, -5]}, "--sweep -5: a vocabulary has at least 264 pieces"),
+        ({"eos_token": "</s>"}, "--eos-token without --from"),
+        ({"special_tokens": ["<reserved_0>"], "reserved": 2}, "<reserved_0> is the name of a reserved slot"),
+        ({"user_defined": ["<reserved_12>"]}, "<reserved_12> is the name of a reserved slot"),
         ({"sample_bytes": "1TB", "memory": "256MiB"}, None),
     ],
 )
@@ -252,6 +256,12 @@ def test_mistakes_name_what_the_person_gave(chain: Any, shared: Path, tmp_path: 
     assert "--eos-token TEXT names a token of it" in caught.value.hint
     with pytest.raises(MsptError, match="en=2 come to more than 1"):
         run({"vocab_size": 600, "shares": ["en=2"]})
+
+
+@pytest.mark.parametrize("setting", [{"special_tokens": ["<|im_start|>"]}, {"user_defined": ["a,b"]}, {"reserved": 2}, {"multiple": 64}, {"sweep": [600]}])
+def test_an_adopted_tokenizer_is_not_changed_and_that_is_said(chain: Any, setting: dict[str, Any]) -> None:
+    with pytest.raises(MsptError, match=f"--{next(iter(setting)).replace('_', '-')} with --from: an adopted tokenizer"):
+        chain.workspace.run("train-tokenizer", setting, files={"from_": [chain.tokenizer.path("tokenizer.model")]}, references={"docs": "feed"}, name="changed")
 
 
 def test_a_size_of_the_sweep_that_does_not_fit_is_a_warning(chain: Any) -> None:
