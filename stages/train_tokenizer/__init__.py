@@ -15,6 +15,7 @@ must also give every held-out document back. A failed gate ends with exit code 5
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -140,10 +141,26 @@ def check_adopted(config: TrainTokenizerConfig, required_characters: bool) -> No
 def adopt(job: Job[TrainTokenizerConfig], directory: Path) -> None:
     """Take over what --from names: a file, or the tokenizer files of a directory."""
     from mspt.core.tokens import huggingface
+    from mspt.core.tokens.tokenizer import load
 
     source = huggingface.source_of([Path(file.location) for file in job.files["from_"]])
     huggingface.adopt(source, directory, job.config.eos_token)
+    tokenizer, eos_token = load(directory), job.config.eos_token
+    if eos_token not in (None, tokenizer.pieces[tokenizer.eos_id]):
+        raise MsptError(
+            f"--eos-token {eos_token}: {source} ends documents with {tokenizer.pieces[tokenizer.eos_id]}", "a SentencePiece model says so itself: leave it out"
+        )
+    check_repeatable(directory / "tokenizer.json", source)
     job.note(f"adopted {source.name} unchanged")
+
+
+def check_repeatable(file: Path, source: Path) -> None:
+    """BPE dropout (Provilkov et al. 2020) skips merges at random: a text would have other ids each time, and tokens other bytes."""
+    dropout = json.loads(file.read_text(encoding="utf-8"))["model"].get("dropout")
+    if dropout:
+        raise MsptError(
+            f"{source}: its model has dropout {dropout:g}, so that a text has other ids each time", 'set "dropout" to null in a copy, and adopt that'
+        )
 
 
 def training_settings(job: Job[TrainTokenizerConfig]) -> TrainingSettings:

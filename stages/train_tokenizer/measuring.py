@@ -91,6 +91,9 @@ def say(job: Job[Any], report: GateReport) -> None:
         )
     for language in report.absent:
         job.warn(f"{language}: no held-out text, so the gate says nothing about it (--gate-languages)")
+    if report.round_trip_losses:
+        documents = sum(total.documents for total in report.measures.values())
+        job.warn(f"{report.round_trip_losses:,} of {documents:,} held-out documents do not come back from their tokens as they were")
 
 
 def compare(job: Job[Any], corpus: Corpus | None, ours: GateReport | None, files: Sequence[Path]) -> None:

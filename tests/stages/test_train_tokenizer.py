@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import sentencepiece
+import tokenizers
 from conftest import Workspace
 
 from mspt.core.errors import CheckFailed, InputError, MachineError, MsptError
@@ -262,6 +263,22 @@ def test_mistakes_name_what_the_person_gave(chain: Any, shared: Path, tmp_path: 
 def test_an_adopted_tokenizer_is_not_changed_and_that_is_said(chain: Any, setting: dict[str, Any]) -> None:
     with pytest.raises(MsptError, match=f"--{next(iter(setting)).replace('_', '-')} with --from: an adopted tokenizer"):
         chain.workspace.run("train-tokenizer", setting, files={"from_": [chain.tokenizer.path("tokenizer.model")]}, references={"docs": "feed"}, name="changed")
+
+
+def test_a_tokenizer_that_is_adopted_must_repeat_itself_and_what_it_loses_is_said(chain: Any, tmp_path: Path) -> None:
+    words = tokenizers.Tokenizer(tokenizers.models.BPE({"a": 0, "b": 1, "ab": 2, "</s>": 3}, [("a", "b")]))  # all other characters vanish
+    words.save(str(tmp_path / "lossy.json"))
+    random = json.loads(words.to_str())
+    random["model"]["dropout"] = 0.1
+    (tmp_path / "random.json").write_text(json.dumps(random))
+    run = functools.partial(chain.workspace.run, "train-tokenizer", references={"docs": "feed"}, name="theirs")
+    made = run({"eos_token": "</s>"}, files={"from_": [tmp_path / "lossy.json"]})
+    held = sum(total["documents"] for total in made.stats["held_out"]["sources"].values())
+    assert f"{held} of {held} held-out documents do not come back from their tokens as they were" in chain.workspace.notes.warnings
+    with pytest.raises(MsptError, match=r"random\.json: its model has dropout 0\.1"):
+        run({"eos_token": "</s>"}, files={"from_": [tmp_path / "random.json"]})
+    with pytest.raises(MsptError, match=r"--eos-token <pad>: .*tokenizer\.model ends documents with </s>"):
+        run({"eos_token": "<pad>"}, files={"from_": [chain.tokenizer.path("tokenizer.model")]})
 
 
 def test_a_size_of_the_sweep_that_does_not_fit_is_a_warning(chain: Any) -> None:
