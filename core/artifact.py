@@ -110,11 +110,9 @@ class Artifact:
 
     @cached_property
     def files(self) -> dict[str, FileRecord]:
-        records = self.manifest.get("files")
-        if records is None and (self.root / FILE_LIST).is_file():
-            lines = (self.root / FILE_LIST).read_text(encoding="utf-8").splitlines()
-            records = [json.loads(line) for line in lines]
-        return {record["path"]: FileRecord(**record) for record in records or []}
+        if "num_files" in self.manifest:
+            return read_file_list(self.root, self.manifest["num_files"])
+        return {record["path"]: FileRecord(**record) for record in self.manifest.get("files", [])}
 
     def path(self, name: str) -> Path:
         return self.directory / name
@@ -148,6 +146,30 @@ def check_file(path: Path, record: FileRecord, ref: str) -> None:
         raise CheckFailed(f"{ref}: {record.path} is corrupt (sha256 differs from the recorded one)", hint)
 
 
+def read_file_list(root: Path, count: int) -> dict[str, FileRecord]:
+    """The `count` records of files.jsonl. CheckFailed where it is missing or is not the whole list any more: else nobody would miss a file."""
+    try:
+        lines = (root / FILE_LIST).read_text(encoding="utf-8").splitlines()
+        records = {record.path: record for record in (FileRecord(**json.loads(line)) for line in lines)}
+    except (OSError, ValueError, TypeError):
+        records = {}
+    if len(records) != count:
+        raise CheckFailed(f"{root / FILE_LIST} is not the list of {count:,} files that was written", f"restore it from a copy, or remove {root}")
+    return records
+
+
+def is_well_formed(manifest: Mapping[str, Any]) -> bool:
+    """Whether the parts of a manifest that all readers rely on hold what mspt writes."""
+    try:
+        for name, record in (("files", FileRecord), ("inputs", InputRecord)):
+            for fields in manifest.get(name, []):
+                record(**fields)
+    except TypeError:
+        return False
+    counts = manifest.get("counts") or {"in": 0, "out": 0, "rejected": {}}
+    return isinstance(manifest["version"], int) and {"in", "out", "rejected"} <= counts.keys()
+
+
 def read_manifest(root: Path) -> dict[str, Any] | None:
     """artifact.json of a finished version, else run.json of a training run, else None."""
     for name in (MANIFEST, RUN):
@@ -159,6 +181,8 @@ def read_manifest(root: Path) -> dict[str, Any] | None:
             absent = sorted({"kind", "stage", "name", "version", "fingerprint"} - manifest.keys())
             if absent:
                 raise CheckFailed(f"{path} lacks {', '.join(absent)}", f"restore it from a copy, or remove {root}")
+            if not is_well_formed(manifest):
+                raise CheckFailed(f"{path} is not as mspt wrote it", f"restore it from a copy, or remove {root}")
             return manifest
     return None
 

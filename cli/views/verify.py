@@ -117,6 +117,9 @@ def check_record(artifact: Artifact, report: Report) -> None:
     from mspt.core.raw import read_inputs
 
     manifest = artifact.manifest
+    if absent := sorted({"revision", "identity", "libraries"} - manifest.keys()):
+        report.findings.append(f"{MANIFEST} lacks {', '.join(absent)}")
+        return
     parts: dict[str, Any] = {record.name: record.fingerprint for record in artifact.inputs} | dict(manifest.get("user_files", {}))
     if "raw" in manifest:
         if not (artifact.root / INPUTS_FILE).is_file():

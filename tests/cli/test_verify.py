@@ -80,6 +80,34 @@ def test_a_record_changed_by_hand_is_found(capsys, library):
     }
 
 
+@pytest.mark.parametrize("key", ["bytes", "sha256", "fingerprint", "identity", "revision", "libraries", "out", "rejected", "version"])
+def test_a_key_of_a_record_that_is_spelt_otherwise_is_named_and_no_view_breaks(capsys, library, key):
+    path = library.path / "sieve" / "v1" / "artifact.json"
+    text = path.read_text()
+    assert f'"{key}":' in text
+    path.write_text(text.replace(f'"{key}":', f'"x{key}":', 1))
+    assert list(findings(capsys, library)) == ["sieve@v1"]
+    for view in (("ls",), ("show", "sieve")):
+        code, _, err = look(capsys, library, *view)
+        assert (code in (0, 2, 5), "Traceback" in err) == (True, False)
+
+
+def test_a_long_list_of_files_must_be_whole(capsys, workspace, monkeypatch):
+    """Beyond MAX_LISTED_FILES the list lies in files.jsonl, which has no hash of its own."""
+    monkeypatch.setattr("mspt.core.artifact.MAX_LISTED_FILES", 1)
+    shelf(workspace)
+    assert findings(capsys, workspace) == {}
+    path = workspace.path / "shelf" / "v1" / "files.jsonl"
+    whole = path.read_text()
+    for damaged in ("", "".join(whole.splitlines(keepends=True)[:-1]), whole[:-20], whole.replace('"bytes"', '"byteS"', 1), None):
+        path.unlink()
+        if damaged is not None:
+            path.write_text(damaged)
+        code, _, err = look(capsys, workspace, "verify", "--all")
+        assert (code, "files.jsonl is not the list of" in err) == (5, True), err
+        path.write_text(whole)
+
+
 def test_an_input_that_is_another_now_is_found_and_one_that_is_gone_is_only_remarked(capsys, library, tmp_path):
     shelf(library, ["an entirely different document"], name="other")
     (library.path / "shelf" / "v1").rename(tmp_path / "before")
