@@ -48,9 +48,9 @@ def run(job: Job[EvalConfig]) -> None:
     if mindrecord is None and not tasks:
         raise MsptError("eval needs validation rows or tasks, and there are none", "give --mindrecord REF, --tasks FILE, or both")
     questions = {name: read_questions(path) for name, path in tasks.items()}
+    opened = open_model(model.directory)  # first: a damaged tokenizer is named as such, not as another one
     if mindrecord is not None:
         check_same_tokenizer(model.directory, mindrecord.digest("tokenizer"), model.ref, mindrecord.ref)
-    opened = open_model(model.directory)
     scorer = RowScorer(opened.network)
     report: dict[str, Any] = {"machine": machine_facts()}
     if mindrecord is not None:

@@ -97,3 +97,15 @@ def test_damaged_rows_are_named(workspace):
     path.write_bytes(raw)
     with pytest.raises(CheckFailed, match=r"rows-validation-00000\.parquet is corrupt"):
         workspace.run("eval", references={"model": "made-model", "mindrecord": "packed"})
+
+
+@pytest.mark.parametrize("size", [100, None])
+def test_a_damaged_tokenizer_of_the_model_is_named_as_such(workspace, size):
+    model = made_model(workspace)
+    packed(workspace, {"train": TRAIN, "validation": {"web": sentences(2, 35)}})
+    path = model.directory / "tokenizer.model"
+    whole = path.read_bytes()
+    path.unlink()
+    path.write_bytes(whole[:size] if size else bytes([whole[0] ^ 1]) + whole[1:])
+    with pytest.raises(CheckFailed, match=r"tokenizer\.model is (missing or not|corrupt)"):
+        workspace.run("eval", references={"model": "made-model", "mindrecord": "packed"})
