@@ -6,8 +6,9 @@ live: it may only go from true to false, and it is true where no layer has it.
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,13 +85,22 @@ class Docs:
         return sum(file.bytes for file in self.files(shard))
 
     def num_rows(self, shard: int) -> int:
-        return int(pq.read_metadata(self.root / self.text[shard].path).num_rows)
+        return int(self._open(self.text[shard], pq.read_metadata).num_rows)
 
     def columns(self) -> list[str]:
         if not self.text:
             return ["keep"]
-        names = [n for file in self.files(0) for n in pq.read_schema(self.root / file.path).names]
+        names = [n for file in self.files(0) for n in self._open(file, pq.read_schema).names]
         return list(dict.fromkeys([*names, "keep"]))
+
+    def _open(self, file: FileRecord, read: Callable[[Path], Any]) -> Any:
+        """`read` of a file. CheckFailed names it where it is missing or damaged: sizes and columns are read before any bytes are compared."""
+        path = self.root / file.path
+        try:
+            return read(path)
+        except (pa.ArrowException, OSError):
+            check_file(path, file, self.ref)
+            raise
 
     def one(self, shard: int) -> Docs:
         """Docs of this shard alone: what a worker needs to be told of a large artifact."""
@@ -98,7 +108,7 @@ class Docs:
 
     def cut(self, shard: int, max_bytes: int) -> list[tuple[int, int]]:
         """Ranges of rows of a shard, cut between row groups: each of at most `max_bytes` of uncompressed columns, or of one row group."""
-        metadata = pq.read_metadata(self.root / self.text[shard].path)
+        metadata = self._open(self.text[shard], pq.read_metadata)
         ranges, start, end, size = [], 0, 0, 0
         for group in map(metadata.row_group, range(metadata.num_row_groups)):
             if end > start and size + group.total_byte_size > max_bytes:
@@ -115,10 +125,10 @@ class Docs:
             path = self.root / file.path
             if check:
                 check_file(path, file, self.ref)
-            names = pq.read_schema(path).names
+            names = self._open(file, pq.read_schema).names
             take = [n for n in names if wanted is None or n in wanted]
             if take:
-                table = _read_table(path, take, rows)
+                table = self._open(file, functools.partial(_read_table, columns=take, rows=rows))
                 found |= {name: table.column(name) for name in take}
         if "keep" not in found and (wanted is None or "keep" in wanted):
             count = self.num_rows(shard) if rows is None else rows[1] - rows[0]
@@ -139,7 +149,7 @@ class Docs:
         """Digest of what is live: ids, texts, sources and keep. New weights or scores do not change it."""
         digest = xxhash.xxh3_128()
         for shard, file in enumerate(self.text):
-            metadata = pq.read_schema(self.root / file.path).metadata or {}
+            metadata = self._open(file, pq.read_schema).metadata or {}
             digest.update(metadata[DIGEST_KEY])
             keep = self.read(shard, ["keep"], check=False).column("keep")
             digest.update(bytes(pc.cast(keep, pa.uint8()).combine_chunks().to_numpy(zero_copy_only=False).tobytes()))
